@@ -1,0 +1,53 @@
+"""The vocabulary of facts: one module a kind, imported when the kind occurs.
+
+Add a kind: a frozen dataclass in a module here, and its line in `KINDS`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from .base import NOWHERE, Fact, Finding, Looked, Scalar, Source, Value, Where
+from .signature import LogHit, Signature
+
+__all__ = [
+    "KINDS",
+    "NOWHERE",
+    "Fact",
+    "Finding",
+    "LogHit",
+    "Looked",
+    "Scalar",
+    "Signature",
+    "Source",
+    "Value",
+    "Where",
+    "kind_class",
+]
+
+KINDS: dict[str, str] = {
+    "looked": "base:Looked",
+    "finding": "base:Finding",
+    "log": "signature:LogHit",
+    "chat": "replies:ChatReply",
+    "completion": "replies:Completion",
+    "http": "http:HttpAnswer",
+    "reach": "http:Reachability",
+    "engine": "engine:EngineSeen",
+    "served": "engine:ModelServed",
+    "metrics": "metrics:MetricsSample",
+    "progress": "metrics:TokenProgress",
+    "logit": "replies:LogitCheck",
+    "client": "client:ClientReads",
+    "launch": "launch:Launch",
+}
+"""Kind name, as rules write it, to `module:Class` in this package."""
+
+
+def kind_class(kind: str) -> type[Fact]:
+    """The dataclass of a kind; KeyError for a name that is none."""
+    module, _, name = KINDS[kind].partition(":")
+    cls = getattr(import_module(f".{module}", __name__), name)
+    assert isinstance(cls, type)
+    assert issubclass(cls, Fact)
+    return cls

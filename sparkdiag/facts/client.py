@@ -1,0 +1,17 @@
+"""Facts about the program that reads the replies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .base import Fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientReads(Fact):
+    """Which reasoning key the client takes its thinking text from."""
+
+    kind: ClassVar[str] = "client"
+    key: str
+    """reasoning or reasoning_content."""

@@ -1,0 +1,404 @@
+"""The one evaluator of conditions: true, false with the actual value, or unknown for lack of which evidence.
+
+Engines decide what fires; this module decides what a single test or binding is worth, and explains. It is pure.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..facts import Fact, Value
+from .rules import Condition, FieldRef, Pattern, Test, Variant
+from .versions import in_range, parse
+
+Binding = Mapping[str, Fact]
+
+MAX_SUBJECT = 4096
+"""Regular expressions see at most this many characters of a field."""
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality that keeps True apart from 1, and compares words without case."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, str) and isinstance(b, str):
+        return a == b
+    if isinstance(a, tuple) and isinstance(b, str):
+        return b in a
+    return bool(a == b) and isinstance(a, str) == isinstance(b, str)
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def test(a: Any, b: Any) -> bool:
+        numbers = (int, float)
+        if isinstance(a, bool) or isinstance(b, bool):
+            return False
+        if (isinstance(a, numbers) and isinstance(b, numbers)) or (isinstance(a, str) and isinstance(b, str)):
+            return compare(a, b)
+        return False
+
+    return test
+
+
+def _text(value: Any) -> str:
+    return (" ".join(value) if isinstance(value, tuple) else str(value))[:MAX_SUBJECT]
+
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": _same,
+    "ne": lambda a, b: not _same(a, b),
+    "gt": _ordered(operator.gt),
+    "ge": _ordered(operator.ge),
+    "lt": _ordered(operator.lt),
+    "le": _ordered(operator.le),
+    "in": lambda a, b: any(_same(a, item) for item in b),
+    "not_in": lambda a, b: not any(_same(a, item) for item in b),
+    "matches": lambda a, b: _compiled(b).search(_text(a)) is not None,
+    "not_matches": lambda a, b: _compiled(b).search(_text(a)) is None,
+    "contains": lambda a, b: str(b) in (a if isinstance(a, tuple) else _text(a)),
+    "version": lambda a, b: in_range(str(a), str(b)),
+    "not_version": lambda a, b: parse(str(a)) is not None and not in_range(str(a), str(b)),
+    "present": lambda a, b: True,  # decided before: presence is about None
+}
+"""Each takes the field's value (never None) and the operand."""
+
+
+def resolve(operand: Any, fact: Fact, binding: Binding) -> Value | tuple[Any, ...]:
+    """The operand's value under a binding; None if it refers to something unknown."""
+    if not isinstance(operand, FieldRef):
+        return operand  # type: ignore[no-any-return]
+    owner = fact if operand.alias is None else binding.get(operand.alias)
+    value = None if owner is None else owner.get(operand.field)
+    if operand.times != 1.0:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return None
+        return value * operand.times
+    return value
+
+
+def holds(test: Test, fact: Fact, binding: Binding) -> bool | None:
+    """True or False; None where the field, or what it is compared with, is unknown."""
+    value = fact.get(test.field)
+    if test.op == "present":
+        return (value is not None and value != ()) is test.operand
+    if value is None:
+        return None
+    operand = resolve(test.operand, fact, binding)
+    if operand is None:
+        return None
+    return OPERATORS[test.op](value, operand)
+
+
+def accepts(pattern: Pattern, fact: Fact, binding: Binding) -> bool | None:
+    """Whether a fact fills a pattern, all its tests taken together; order and where are the caller's."""
+    unknown = False
+    for test in pattern.tests:
+        result = holds(test, fact, binding)
+        if result is False:
+            return False
+        unknown = unknown or result is None
+    return None if unknown else True
+
+
+def _last_order(fact: Fact) -> int:
+    last = fact.get("last_order")
+    return last if isinstance(last, int) and not isinstance(last, bool) and last > fact.order else fact.order
+
+
+def in_order(pattern: Pattern, fact: Fact, binding: Binding) -> bool:
+    """The pattern's before and after, by time where both facts have one, else by position."""
+    for name, wanted in ((pattern.before, "before"), (pattern.after, "after")):
+        if name is None:
+            continue
+        other = binding.get(name)
+        if other is None:
+            return False
+        first, second = (fact, other) if wanted == "before" else (other, fact)
+        if first.time is not None and second.time is not None and first.time != second.time:
+            last = second.get("last_time")
+            end = last if isinstance(last, float) and last > second.time else second.time
+            if not first.time < end:
+                return False
+        elif not first.order < _last_order(second):
+            return False
+    return True
+
+
+def joins(pattern: Pattern, fact: Fact, others: Sequence[tuple[Pattern, Fact]]) -> bool:
+    """`where` agrees with all facts bound so far, unless a pattern reaches across nodes."""
+    return all(pattern.across or other.across or fact.where.joins(bound.where) for other, bound in others)
+
+
+class Memory:
+    """Facts by kind, with the probes that ran. Findings are indexed by their id as well."""
+
+    def __init__(self, facts: Sequence[Fact] = ()) -> None:
+        self.by_kind: dict[str, list[Fact]] = {}
+        self._by_key: dict[tuple[str, str, Value], list[Fact]] = {}
+        self.looked: set[str] = set()
+        for fact in facts:
+            self.add(fact)
+
+    def add(self, fact: Fact) -> None:
+        self.by_kind.setdefault(fact.kind, []).append(fact)
+        if fact.kind == "looked":
+            self.looked.add(str(fact.get("probe")))
+        key = KEYS.get(fact.kind)
+        if key is not None:
+            self._by_key.setdefault((fact.kind, key, fact.get(key)), []).append(fact)
+
+    def candidates(self, pattern: Pattern) -> Sequence[Fact]:
+        """A superset of the facts that can fill a pattern."""
+        key = KEYS.get(pattern.kind)
+        if key is not None:
+            for test in pattern.tests:
+                if test.field == key and test.op == "eq" and not isinstance(test.operand, FieldRef):
+                    return self._by_key.get((pattern.kind, key, test.operand), ())  # type: ignore[arg-type]
+        return self.by_kind.get(pattern.kind, ())
+
+
+KEYS = {"finding": "id", "log": "signature", "looked": "probe"}
+"""The discriminating field of kinds with many facts."""
+
+
+def matching(
+    pattern: Pattern, memory: Memory, binding: Binding, others: Sequence[tuple[Pattern, Fact]]
+) -> Iterator[Fact]:
+    """Facts that fill a pattern beside those already bound."""
+    taken = {id(fact) for _, fact in others}
+    for fact in memory.candidates(pattern):
+        if (
+            id(fact) not in taken
+            and joins(pattern, fact, others)
+            and accepts(pattern, fact, binding) is True
+            and in_order(pattern, fact, binding)
+        ):
+            yield fact
+
+
+def count_holds(pattern: Pattern, memory: Memory, binding: Binding, others: Sequence[tuple[Pattern, Fact]]) -> bool:
+    """The pattern's comparisons on how many facts (or distinct values) match."""
+    return number_holds(pattern, counted(pattern, memory, binding, others))
+
+
+def counted(pattern: Pattern, memory: Memory, binding: Binding, others: Sequence[tuple[Pattern, Fact]]) -> int:
+    """How many facts match, a folded log fact for as many as it stands for; or how many distinct values."""
+    found = list(matching(pattern, memory, binding, others))
+    if pattern.distinct is not None:
+        return len({fact.get(pattern.distinct) for fact in found} - {None})
+    return sum(n if isinstance(n := fact.get("count"), int) else 1 for fact in found)
+
+
+def number_holds(pattern: Pattern, number: int) -> bool:
+    return all(OPERATORS[test.op](number, test.operand) for test in pattern.count)
+
+
+def guards_hold(variant: Variant, memory: Memory, binding: Binding, bound: Sequence[tuple[Pattern, Fact]]) -> bool:
+    """The parts of a variant that bind nothing: counts, none and absent."""
+    for pattern in variant.positive:
+        if pattern.count and not count_holds(pattern, memory, binding, bound):
+            return False
+    for pattern in variant.none:
+        if _any_match(pattern, memory, binding, bound):
+            return False
+    return all(
+        pattern.probe in memory.looked and not _any_match(pattern, memory, binding, bound) for pattern in variant.absent
+    )
+
+
+def _any_match(pattern: Pattern, memory: Memory, binding: Binding, bound: Sequence[tuple[Pattern, Fact]]) -> bool:
+    if pattern.count:
+        return count_holds(pattern, memory, binding, bound)
+    return next(iter(_blockers(pattern, memory, binding, bound)), None) is not None
+
+
+def _blockers(
+    pattern: Pattern, memory: Memory, binding: Binding, bound: Sequence[tuple[Pattern, Fact]]
+) -> Iterator[Fact]:
+    """Facts that fill a negated pattern. A fact bound elsewhere may fill it too: it is seen, after all."""
+    for fact in memory.candidates(pattern):
+        if joins(pattern, fact, bound) and accepts(pattern, fact, binding) is True and in_order(pattern, fact, binding):
+            yield fact
+
+
+def bindings(
+    variant: Variant, memory: Memory, start: Binding | None = None, bound: Sequence[tuple[Pattern, Fact]] = ()
+) -> Iterator[tuple[tuple[Pattern, Fact], ...]]:
+    """All ways to fill a variant's positive patterns, guards not yet asked. Plain backtracking."""
+    todo = [pattern for pattern in variant.positive if not pattern.count]
+
+    def extend(
+        index: int, names: dict[str, Fact], taken: list[tuple[Pattern, Fact]]
+    ) -> Iterator[tuple[tuple[Pattern, Fact], ...]]:
+        if index == len(todo):
+            yield tuple(taken)
+            return
+        pattern = todo[index]
+        for fact in matching(pattern, memory, names, taken):
+            yield from extend(index + 1, {**names, pattern.alias: fact}, [*taken, (pattern, fact)])
+
+    yield from extend(0, dict(start or {}), list(bound))
+
+
+def condition_holds(
+    condition: Condition, memory: Memory, start: Binding | None = None, bound: Sequence[tuple[Pattern, Fact]] = ()
+) -> tuple[tuple[Pattern, Fact], ...] | None:
+    """The first binding under which a condition is true, beside what is bound already; None if there is none."""
+    for variant in condition.variants:
+        for found in bindings(variant, memory, start, bound):
+            names = {**(start or {}), **{pattern.alias: fact for pattern, fact in found}}
+            if guards_hold(variant, memory, names, found):
+                return found[len(bound) :]
+    return None
+
+
+def unlooked(variant: Variant, memory: Memory) -> tuple[str, ...]:
+    """Probes behind the variant's `none` parts that have not run: each leaves the rule less sure."""
+    return tuple(dict.fromkeys(p.probe for p in variant.none if p.probe not in memory.looked))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one part of a condition came to, and why."""
+
+    state: str
+    """true, false or unknown."""
+    text: str
+    """The part in words, with the actual value or the missing evidence."""
+    missing: tuple[str, ...] = ()
+    """Probes that would tell, where the state is unknown."""
+    facts: tuple[Fact, ...] = ()
+
+
+def explain_variant(variant: Variant, memory: Memory) -> list[Answer]:
+    """Every part of a variant with its own state, under the most complete binding that there is."""
+    names: dict[str, Fact] = {}
+    taken: list[tuple[Pattern, Fact]] = []
+    whole = next(
+        (
+            found
+            for found in bindings(variant, memory)
+            if guards_hold(variant, memory, {p.alias: f for p, f in found}, found)
+        ),
+        None,
+    )
+    fixed = {id(pattern): fact for pattern, fact in whole or ()}
+    answers = []
+    for pattern in variant.positive:
+        if pattern.count:
+            continue
+        fact = fixed.get(id(pattern)) or next(matching(pattern, memory, names, taken), None)
+        if fact is not None:
+            names[pattern.alias] = fact
+            taken.append((pattern, fact))
+            answers.append(Answer("true", describe(pattern), facts=(fact,)))
+        else:
+            answers.append(_why_unfilled(pattern, memory, names, taken))
+    for pattern in variant.positive:
+        if pattern.count:
+            answers.append(_explain_count(pattern, memory, names, taken))
+    for pattern in variant.none:
+        seen = next(_blockers(pattern, memory, names, taken), None)
+        words = f"nothing seen with {describe(pattern)}"
+        if pattern.count:
+            ok = not count_holds(pattern, memory, names, taken)
+            answers.append(Answer("true" if ok else "false", words))
+        elif seen is not None:
+            answers.append(Answer("false", f"{words}: {seen.source.place()} shows it", facts=(seen,)))
+        else:
+            known = pattern.probe in memory.looked
+            note = words if known else f"{words} (not looked for: {pattern.probe})"
+            answers.append(Answer("true", note, missing=() if known else (pattern.probe,)))
+    for pattern in variant.absent:
+        words = f"looked for and not there: {describe(pattern)}"
+        seen = next(_blockers(pattern, memory, names, taken), None)
+        if seen is not None:
+            answers.append(Answer("false", f"{words}: {seen.source.place()} shows it", facts=(seen,)))
+        elif pattern.probe in memory.looked:
+            answers.append(Answer("true", words))
+        else:
+            answers.append(Answer("unknown", f"{words} (not looked for)", missing=(pattern.probe,)))
+    return answers
+
+
+def _explain_count(pattern: Pattern, memory: Memory, names: Binding, taken: Sequence[tuple[Pattern, Fact]]) -> Answer:
+    number = counted(pattern, memory, names, taken)
+    text = f"{describe(pattern)}: {number} found"
+    if number_holds(pattern, number):
+        return Answer("true", text)
+    if pattern.probe in memory.looked:
+        return Answer("false", text)
+    return Answer("unknown", text, missing=(pattern.probe,))
+
+
+def _why_unfilled(pattern: Pattern, memory: Memory, names: Binding, taken: Sequence[tuple[Pattern, Fact]]) -> Answer:
+    """The nearest fact and the test that it fails, or the evidence that is missing."""
+    words = describe(pattern)
+    best: tuple[int, Fact, list[str], bool] | None = None
+    for fact in memory.by_kind.get(pattern.kind, ()):
+        if not joins(pattern, fact, taken):
+            continue
+        failed, unknown = [], False
+        for test in pattern.tests:
+            result = holds(test, fact, names)
+            if result is not True:
+                failed.append(f"{test.field} is {_shown(fact.get(test.field))}")
+                unknown = unknown or result is None
+        score = len(failed)
+        if best is None or score < best[0]:
+            best = (score, fact, failed, unknown and all(holds(t, fact, names) is not False for t in pattern.tests))
+    if pattern.probe not in memory.looked:
+        return Answer("unknown", f"{words}: not looked for ({pattern.probe})", missing=(pattern.probe,))
+    if best is None:
+        return Answer("false", f"{words}: looked for ({pattern.probe}), nothing like it seen")
+    _, fact, failed, only_unknown = best
+    why = ", ".join(failed) if failed else "it stands elsewhere or in another order"
+    if only_unknown:
+        return Answer("unknown", f"{words}: {why} ({fact.source.place()})", facts=(fact,))
+    return Answer("false", f"{words}: {why} ({fact.source.place()})", facts=(fact,))
+
+
+def _shown(value: object) -> str:
+    text = "unknown" if value is None else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+_WORDS = {
+    "eq": "=", "ne": "is not", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "in": "one of", "not_in": "none of",
+    "matches": "like", "not_matches": "unlike", "contains": "holding", "version": "in version", "not_version": "outside version",
+}  # fmt: skip
+
+
+def describe(pattern: Pattern) -> str:
+    """A pattern in words, for why and why-not."""
+    parts = []
+    for test in pattern.tests:
+        if test.op == "present":
+            parts.append(f"{test.field} {'known' if test.operand else 'not there'}")
+            continue
+        value: object = test.operand
+        if isinstance(value, FieldRef):
+            value = (
+                (f"{value.alias}." if value.alias else "")
+                + value.field
+                + (f" x {value.times:g}" if value.times != 1.0 else "")
+            )
+        elif isinstance(value, tuple):
+            value = ", ".join(str(item) for item in value)
+        parts.append(f"{test.field} {_WORDS[test.op]} {value}")
+    text = pattern.kind + (f" with {' and '.join(parts)}" if parts else "")
+    if pattern.kind == "finding" and pattern.tests:
+        text = f"finding {pattern.tests[0].operand}"
+    if pattern.count:
+        text += " (number " + " and ".join(f"{_WORDS[t.op]} {t.operand}" for t in pattern.count) + ")"
+    return text

@@ -1,0 +1,46 @@
+"""The one interface of rule engines, and what a run returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..facts import Fact, Finding
+from .rules import Pattern, Rule
+
+ACTIVATION_BUDGET = 20_000
+"""Activations after which a run is given up: a rulebook or evidence gone wild, never a normal case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """One rule that fired once: which variant, on which facts, and what it derived."""
+
+    rule: str
+    variant: int
+    bound: tuple[tuple[Pattern, Fact], ...]
+    derived: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run derived. Sorted; firing order is no part of it."""
+
+    derived: tuple[Finding, ...]
+    activations: tuple[Activation, ...]
+
+
+class Engine(Protocol):
+    """A forward chainer: rules go in once, facts as often as wanted."""
+
+    name: str
+
+    def load(self, rules: Sequence[Rule]) -> None:
+        """Take the rules, with their strata. EngineError if they cannot be taken."""
+
+    def run(self, facts: Sequence[Fact]) -> Result:
+        """The closure of the facts under the rules. EngineError if the run cannot be finished."""
+
+    def close(self) -> None:
+        """Give back what load took."""

@@ -1,0 +1,68 @@
+"""Next probes: which evidence would separate the hypotheses that are still alive, the cheapest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..diagnosis import Diagnosis, NextProbe
+from .conditions import Memory
+from .rules import Pattern, ProbeEntry, Rule, Rulebook
+from .why import RuleState, rule_state
+
+MAX_PROBES = 5
+
+
+def live(book: Rulebook, memory: Memory, diagnoses: Iterable[Diagnosis]) -> list[tuple[str, tuple[str, ...]]]:
+    """(diagnosis id, missing probes) of every hypothesis that evidence neither shows nor rules out."""
+    sure = {d.id for d in diagnoses if d.level in ("strong", "certain")}
+    out = []
+    for rule in book.rules:
+        if "." not in rule.concludes or rule.concludes in sure or not _touched(rule, memory):
+            continue
+        state: RuleState = rule_state(rule, book, memory)
+        if state.state != "false" and state.missing and state.partly:
+            out.append((rule.concludes, state.missing))
+    return out
+
+
+def next_probes(
+    book: Rulebook, memory: Memory, diagnoses: Iterable[Diagnosis], not_run: dict[str, str] | None = None
+) -> list[NextProbe]:
+    """At most five probes; one that separates more hypotheses, or costs less, comes first."""
+    wanted: dict[str, set[str]] = {}
+    for diagnosis, missing in live(book, memory, diagnoses):
+        for name in missing:
+            probe = supplier(book, name)
+            if probe is not None and probe.id not in memory.looked:
+                wanted.setdefault(probe.id, set()).add(diagnosis)
+    order = sorted(wanted, key=lambda name: (book.probes[name].weight, -len(wanted[name]), name))
+    out = []
+    for name in order[:MAX_PROBES]:
+        probe = book.probes[name]
+        out.append(
+            NextProbe(
+                probe=name,
+                separates=tuple(sorted(wanted[name])),
+                cost=probe.cost,
+                command=probe.command or probe.do,
+                why_not_run=(not_run or {}).get(name),
+            )
+        )
+    return out
+
+
+def supplier(book: Rulebook, name: str) -> ProbeEntry | None:
+    """The cheapest probe that supplies a kind of evidence."""
+    if name in book.probes:
+        return book.probes[name]
+    found = [probe for probe in book.probes.values() if name in probe.supplies]
+    return min(found, key=lambda probe: (probe.weight, probe.id), default=None)
+
+
+def _touched(rule: Rule, memory: Memory) -> bool:
+    """Some positive pattern's kind was observed at all: a cheap way to pass over most rules."""
+    return any(_seen(p, memory) for v in rule.when.variants for p in v.positive)
+
+
+def _seen(p: Pattern, memory: Memory) -> bool:
+    return bool(memory.candidates(p))

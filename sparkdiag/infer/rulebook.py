@@ -1,0 +1,203 @@
+"""Loading rulebooks: the shipped one, compiled, or a folder of YAML files, checked whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import RuleError
+from ..facts import Signature
+from .codec import from_data
+from .rules import Condition, DiagnosisEntry, FindingEntry, Pattern, ProbeEntry, Rule, Rulebook, Variant
+
+COMPILED = Path(__file__).resolve().parent.parent / "data" / "rulebook.json"
+
+_Entry = TypeVar("_Entry")
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Rulebook:
+    """The rulebook that comes with this version, read from its compiled form."""
+    try:
+        return from_data(json.loads(COMPILED.read_bytes()))
+    except OSError as error:
+        raise RuleError([f"{COMPILED.name}: the compiled rulebook cannot be read: {error.strerror}"]) from None
+
+
+def load_folder(folder: Path) -> Rulebook:
+    """All *.yaml files of a folder as one rulebook. RuleError with every problem, each with file and line."""
+    files = sorted(folder.glob("*.yaml"))
+    if not files:
+        raise RuleError([f"{folder}: no rule files (*.yaml) here"])
+    return load_texts({f"{folder.name}/{file.name}": file.read_text(encoding="utf-8") for file in files})
+
+
+def load_texts(texts: Mapping[str, str]) -> Rulebook:
+    """Rule files by name as one rulebook."""
+    from . import check, parse
+    from .yaml_source import Located, YamlError, load
+
+    problems: list[str] = []
+    rules: list[Rule] = []
+    diagnoses: dict[str, DiagnosisEntry] = {}
+    findings: dict[str, FindingEntry] = {}
+    signatures: dict[str, Signature] = {}
+    probes: dict[str, ProbeEntry] = {}
+    by_id: dict[str, Rule] = {}
+
+    def keep(table: dict[str, _Entry], name: str, entry: _Entry, at: str, what: str) -> None:
+        if name in table:
+            problems.append(f"{at}: {what} '{name}' exists already ({getattr(table[name], 'at', 'elsewhere')})")
+        else:
+            table[name] = entry
+
+    for file, text in texts.items():
+
+        def at(line: int, file: str = file) -> str:
+            return f"{file}:{line}"
+
+        try:
+            data = load(text)
+            if not isinstance(data, Located):
+                raise YamlError(1, "a rule file is a mapping with 'format: 1'")
+            if data.get("format") != 1:
+                raise YamlError(data.lines.get("format", 1), "a rule file begins with 'format: 1'")
+        except YamlError as error:
+            problems.append(f"{at(error.line)}: {error}")
+            continue
+        sections = {"format", "chapter", "signatures", "diagnoses", "findings", "probes", "rules"}
+        for key, items in data.items():
+            if key not in sections:
+                problems.append(
+                    f"{at(data.lines[key])}: a rule file has no section '{key}'{parse.nearest(key, sections)}"
+                )
+            if key in ("format", "chapter") or key not in sections:
+                continue
+            for item in items or []:
+                line = item.line if isinstance(item, Located) else data.lines[key]
+                try:
+                    if key == "signatures":
+                        found = parse.signature(item, line)
+                        keep(signatures, found.id, found, at(line), "signature")
+                    elif key == "diagnoses":
+                        entry = parse.diagnosis(item, line, at)
+                        keep(diagnoses, entry.id, entry, at(line), "diagnosis")
+                    elif key == "findings":
+                        named = parse.finding(item, line, at)
+                        keep(findings, named.id, named, at(line), "finding")
+                    elif key == "probes":
+                        probe = parse.probe(item, line, at)
+                        keep(probes, probe.id, probe, at(line), "probe")
+                    else:
+                        rule = parse.rule(item, line, at)
+                        keep(by_id, rule.id, rule, at(line), "rule")
+                        rules.append(rule)
+                except parse.Wrong as error:
+                    problems.append(f"{at(error.line)}: {error}")
+    rules = _with_finding_probes(rules)
+    if not problems:
+        problems += check.Checker(rules, diagnoses, findings, signatures, probes).run()
+    if not problems:
+        levels, circle = check.strata(rules)
+        if circle is not None:
+            first = next(rule for rule in rules if rule.concludes == circle[0])
+            names = " -> ".join(circle)
+            problems.append(f"{first.at}: a circle runs through negation: {names}")
+        rules = [replace(rule, stratum=levels[rule.concludes]) for rule in rules]
+    if problems:
+        raise RuleError(problems)
+    rules.sort(key=lambda rule: rule.id)
+    return Rulebook(
+        rules=tuple(rules),
+        diagnoses=dict(sorted(diagnoses.items())),
+        findings=dict(sorted(findings.items())),
+        signatures=dict(sorted(signatures.items())),
+        probes=dict(sorted(probes.items())),
+        hash=_hash(texts),
+        by_id={rule.id: rule for rule in rules},
+    )
+
+
+def _hash(texts: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(texts):
+        digest.update(f"{name}\0{texts[name]}\0".encode())
+    return digest.hexdigest()[:16]
+
+
+def _with_finding_probes(rules: Iterable[Rule]) -> list[Rule]:
+    """A finding counts as looked for when the evidence of the rules that conclude it was looked for."""
+    rules = list(rules)
+    by_conclusion: dict[str, list[Rule]] = {}
+    for rule in rules:
+        by_conclusion.setdefault(rule.concludes, []).append(rule)
+
+    def probe_of(name: str, seen: frozenset[str]) -> str | None:
+        for rule in by_conclusion.get(name, ()):
+            for variant in rule.when.variants:
+                for p in variant.positive:
+                    if p.kind != "finding":
+                        return p.probe
+                    inner = _asked(p)
+                    if inner and inner not in seen:
+                        found = probe_of(inner, seen | {inner})
+                        if found:
+                            return found
+        return None
+
+    def fix(p: Pattern) -> Pattern:
+        name = _asked(p)
+        if name is None or p.probe != "finding":
+            return p
+        return replace(p, probe=probe_of(name, frozenset({name})) or "finding")
+
+    def fix_condition(condition: Condition) -> Condition:
+        return Condition(
+            tuple(
+                Variant(*(tuple(fix(p) for p in part) for part in (v.positive, v.none, v.absent)))
+                for v in condition.variants
+            )
+        )
+
+    return [
+        replace(
+            rule,
+            when=fix_condition(rule.when),
+            supports=tuple(fix_condition(c) for c in rule.supports),
+            weakens=tuple(fix_condition(c) for c in rule.weakens),
+        )
+        for rule in rules
+    ]
+
+
+def _asked(p: Pattern) -> str | None:
+    if p.kind != "finding":
+        return None
+    return next((str(t.operand) for t in p.tests if t.field == "id" and t.op == "eq"), None)
+
+
+def compile_to(folder: Path, out: Path = COMPILED) -> Rulebook:
+    """Check a folder of rules and write its compiled form."""
+    from .codec import to_data
+
+    book = load_folder(folder)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(render(to_data(book)), encoding="utf-8")
+    return book
+
+
+def render(data: dict[str, Any]) -> str:
+    """One entry a line: compact, and readable in a diff."""
+    parts = []
+    for key, value in data.items():
+        if isinstance(value, list):
+            lines = ",\n".join(json.dumps(item, ensure_ascii=False, separators=(",", ":")) for item in value)
+            parts.append(f'"{key}":[\n{lines}\n]')
+        else:
+            parts.append(f'"{key}":{json.dumps(value)}')
+    return "{" + ",\n".join(parts) + "}\n"

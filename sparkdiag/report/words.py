@@ -1,0 +1,92 @@
+"""The phrases that all renderers for people share: verdict, level, place, risk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..diagnosis import Avoid, Diagnosis, Evidence, FixStep, Report
+
+__all__ = ["avoided", "certainty", "headline", "place", "step_tag", "summary", "titled", "to_do_heading", "where_words"]
+
+_ON = {"node": "on the node", "control": "on the control machine", "client": "in the client"}
+_RISK = {"restarts": "restarts the server", "needs-root": "needs root", "may-hang": "can hang the machine"}
+_TO_DO = {"fault": "Fix", "limit": "What helps", "advice": "What to do"}
+_WHERE = {"target": "", "node": "node ", "container": "container ", "rank": "rank ", "run": "run "}
+
+
+def certainty(d: Diagnosis) -> str:
+    """`likely, 0.70`"""
+    return f"{d.level}, {d.confidence:.2f}"
+
+
+def titled(d: Diagnosis) -> str:
+    return f"{d.title} ({certainty(d)})"
+
+
+def headline(report: Report) -> str:
+    """The verdict and what it rests on, in one sentence."""
+    claimed = report.claimed
+    if report.verdict == "fault":
+        fault = next((d for d in claimed if d.kind == "fault"), None)
+        return f"fault: {titled(fault)}" if fault else "fault"
+    if report.verdict == "healthy":
+        signs = ", ".join(sign.replace("-", " ") for sign in report.signs)
+        return "healthy: no fault found" + (f" ({signs})" if signs else "")
+    limit = next((d for d in claimed if d.kind == "limit"), None)
+    if limit is not None:
+        return f"inconclusive: no fault claimed; {titled(limit)}"
+    if report.diagnoses and not claimed:
+        return f"inconclusive: nothing is sure enough to claim; perhaps: {titled(report.diagnoses[0])}"
+    if report.problems:
+        return f"inconclusive: {report.problems[0].what}: {report.problems[0].why}"
+    return "inconclusive: nothing wrong was seen, and no sign of health either"
+
+
+def summary(report: Report) -> str | None:
+    """How much stands below, where it is more than the one fault of the headline."""
+    claimed = report.claimed
+    counts = [
+        (sum(d.kind == "fault" for d in claimed), "fault", "faults"),
+        (sum(d.kind == "limit" for d in claimed), "limit", "limits"),
+        (sum(d.kind == "advice" for d in claimed), "piece of advice", "pieces of advice"),
+    ]
+    named = [f"{number} {one if number == 1 else many}" for number, one, many in counts if number]
+    only_fault = report.verdict == "fault" and len(claimed) == 1
+    return None if not named or only_fault else "In all: " + ", ".join(named) + "."
+
+
+def where_words(where: Mapping[str, str | None]) -> str:
+    """What is known of the place, in words; empty when nothing is."""
+    return ", ".join(f"{word}{where[key]}" for key, word in _WHERE.items() if where.get(key))
+
+
+def place(e: Evidence) -> str:
+    """source:line, or the source and the path within it."""
+    if e.line is not None:
+        return f"{e.source}:{e.line}"
+    return f"{e.source} {e.path}" if e.path else e.source
+
+
+def step_tag(step: FixStep) -> str:
+    """Where a step is done and what it risks: `on the node; restarts the server`."""
+    risk = _RISK.get(step.risk)
+    return _ON[step.on] + (f"; {risk}" if risk else "")
+
+
+def to_do_heading(d: Diagnosis) -> str:
+    """A limit is not fixed, and advice mends nothing: the heading says which it is."""
+    return _TO_DO[d.kind]
+
+
+def avoided(a: Avoid) -> str:
+    """`Do not X: because Y`, whatever case and full stop the rule's author wrote."""
+    do = a.do.strip().rstrip(".")
+    for start in ("do not ", "don't "):
+        if do.lower().startswith(start):
+            do = do[len(start) :]
+    if do[:1].isupper() and do[1:2].islower():
+        do = do[0].lower() + do[1:]
+    because = a.because.strip()
+    if because.lower().startswith("because "):
+        because = because[len("because ") :]
+    return f"Do not {do}: {because}" + ("" if because.endswith((".", "!", "?")) else ".")
