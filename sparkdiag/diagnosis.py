@@ -148,12 +148,16 @@ class NextProbe:
     cost: str
     """What it costs, in words: `none`, `256 tokens`, `10 s` ..."""
     command: str | None = None
+    do: str | None = None
+    """What to do, in words, where no one command does it."""
     why_not_run: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         out: dict[str, Any] = {"probe": self.probe, "separates": list(self.separates), "cost": self.cost}
         if self.command is not None:
             out["command"] = self.command
+        if self.do is not None:
+            out["do"] = self.do
         if self.why_not_run is not None:
             out["why_not_run"] = self.why_not_run
         return out

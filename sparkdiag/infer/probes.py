@@ -44,7 +44,8 @@ def next_probes(
                 probe=name,
                 separates=tuple(sorted(wanted[name])),
                 cost=probe.cost,
-                command=probe.command or probe.do,
+                command=probe.command,
+                do=probe.do,
                 why_not_run=(not_run or {}).get(name),
             )
         )

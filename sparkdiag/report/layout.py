@@ -13,7 +13,7 @@ _STYLES = {"bold": "1", "dim": "2", "red": "1;31", "green": "1;32", "yellow": "1
 
 
 class Page:
-    """Collects lines. Every text that goes in comes out harmless; nothing but `styled` adds escapes, and only on request."""
+    """Collects lines. Every text that goes in comes out harmless; only `styled` adds escapes, and only on request."""
 
     def __init__(self, width: int, colour: bool) -> None:
         self.width = max(width, 40)
@@ -45,6 +45,8 @@ class Page:
         shown: list[str] = []
         for line in text[:MAX_PARAGRAPH].strip("\n").split("\n"):
             rest = harmless(line).rstrip()
+            if not rest:
+                continue
             while True:
                 head, rest = _split(rest, room)
                 shown.append(head)

@@ -1,4 +1,4 @@
-"""The report as one line for a log field: verdict, fingerprint, first id, its level, its target; `-` for what is not there."""
+"""The report as one line for a log field: verdict, fingerprint, first id, its level, its target; `-` where there is none."""
 
 from __future__ import annotations
 

@@ -34,6 +34,8 @@ def render_markdown(report: Report) -> str:
         for probe in report.next_probes:
             told = f", tells about {', '.join(probe.separates)}" if probe.separates else ""
             out.append(f"- {_prose(f'{probe.probe} (costs: {probe.cost}){told}')}")
+            if probe.do:
+                out.append("  " + _prose(probe.do))
             if probe.command:
                 out.append(_fenced(probe.command, "sh", "  "))
     out.append(

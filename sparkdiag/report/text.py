@@ -23,7 +23,8 @@ _BODY = 3
 
 def render_text(report: Report, *, width: int, colour: bool) -> str:
     page = Page(width, colour)
-    page.paragraph(headline(report), style=_VERDICT_STYLE[report.verdict])
+    first = headline(report)
+    page.paragraph(first, style=_VERDICT_STYLE[report.verdict])
     more = summary(report)
     if more:
         page.paragraph(more)
@@ -36,7 +37,7 @@ def render_text(report: Report, *, width: int, colour: bool) -> str:
         for diagnosis in found:
             number += 1
             page.blank()
-            _diagnosis(page, number, diagnosis)
+            _diagnosis(page, number, diagnosis, in_headline=titled(diagnosis) in first)
     _possible(page, [d for d in report.diagnoses if not d.claimed])
     _listing(page, "Refuted by later evidence", [f"{s.id}: {s.because}" for s in report.suppressed])
     _listing(page, "Not collected, or not readable", [f"{p.what}: {p.why}" for p in report.problems])
@@ -50,11 +51,14 @@ def render_text(report: Report, *, width: int, colour: bool) -> str:
     return page.text()
 
 
-def _diagnosis(page: Page, number: int, d: Diagnosis) -> None:
+def _diagnosis(page: Page, number: int, d: Diagnosis, in_headline: bool) -> None:
     lead = f"{number}. ".ljust(_BODY)
-    page.paragraph(titled(d), lead=lead, style="bold")
+    page.paragraph(f"{d.id} ({certainty(d)})", lead=lead, style="bold")
+    if not in_headline:
+        page.paragraph(d.title, _BODY)
     at = where_words(d.where)
-    page.paragraph(d.id + (f", at {at}" if at else ""), _BODY, style="dim")
+    if at:
+        page.paragraph(f"at {at}", _BODY, style="dim")
     page.blank()
     page.paragraph(d.cause, _BODY)
     _evidence(page, d, len(d.evidence))
@@ -124,9 +128,12 @@ def _possible(page: Page, diagnoses: list[Diagnosis]) -> None:
     page.heading("Possible, not claimed")
     for d in diagnoses:
         page.blank()
-        page.paragraph(titled(d), lead="-  ", style="bold")
+        page.paragraph(f"{d.id} ({certainty(d)})", lead="-  ", style="bold")
+        page.paragraph(d.title, _BODY)
         at = where_words(d.where)
-        page.paragraph(d.id + (f", at {at}" if at else ""), _BODY, style="dim")
+        if at:
+            page.paragraph(f"at {at}", _BODY, style="dim")
+        page.blank()
         page.paragraph(d.cause, _BODY)
         for note in d.notes:
             page.paragraph(note, _BODY, lead="- ")
@@ -151,6 +158,8 @@ def _next(page: Page, probes: tuple[NextProbe, ...]) -> None:
         lead = f"{number}. "
         inner = 2 + len(lead)
         page.paragraph(f"{probe.probe} (costs: {probe.cost})", 2, lead=lead)
+        if probe.do:
+            page.paragraph(probe.do, inner)
         if probe.command:
             page.verbatim(probe.command, inner + 2)
         if probe.why_not_run:
