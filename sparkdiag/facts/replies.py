@@ -55,6 +55,8 @@ class ChatReply(ReplyText):
     content_chars: int = 0
     content_null: bool | None = None
     content_words: int = 0
+    thought_closed: bool | None = None
+    """Reasoning text, then content of white space only: the model closed its thought and answered nothing."""
     reasoning_chars: int = 0
     reasoning_words: int = 0
     reasoning_key: str | None = None

@@ -1,0 +1,211 @@
+"""What can be read off a text: think tags, tool calls left as text, byte-level letters, degenerate output."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+
+_THINK = re.compile(
+    r"<(?P<close>/)?(?P<name>think|thinking|thought|reasoning|seed:think|longcat_think|mm:think|inner_thinking)>"
+    r"|(?P<open2>\[THINK\]|<\|START_THINKING\|>|◁think▷|<\|channel\|>analysis<\|message\|>|<\|channel>thought)"
+    r"|(?P<close2>\[/THINK\]|<\|END_THINKING\|>|◁/think▷|<channel\|>|<\|channel\|>final<\|message\|>)",
+)
+
+_TOOL_FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("qwen3_xml", re.compile(r"<function=[^>\s]{1,128}>|<tool_call>\s*<function=")),
+    ("hermes", re.compile(r"<tool_call>\s*\{")),
+    ("glm", re.compile(r"<tool_call>\s*[\w.-]{1,128}\s*<arg_key>|<arg_key>")),
+    ("mistral", re.compile(r"\[TOOL_CALLS\]")),
+    ("deepseek", re.compile(r"<[|｜]tool[▁_]calls?[▁_]begin[|｜]>|<[|｜]DSML[|｜]")),
+    ("kimi", re.compile(r"<\|tool_calls?_(?:section_)?begin\|>|<\|tool_call_begin\|>")),
+    (
+        "llama3_json",
+        re.compile(r"<\|python_tag\|>|\A\s*\{\s*\"name\"\s*:\s*\"[\w.-]+\"\s*,\s*\"(?:parameters|arguments)\"\s*:"),
+    ),
+    ("minimax", re.compile(r"<minimax:tool_call>|<tool_calls>\s*\{?|<invoke name=")),
+    ("granite", re.compile(r"<\|tool_call\|>|<tool_call>\s*\[")),
+    ("gemma", re.compile(r"<\|tool_call>call:|```tool_code|<start_function_call>")),
+    ("harmony", re.compile(r"<\|channel\|>commentary to=|to=functions\.")),
+    ("pythonic", re.compile(r"\A\s*\[[A-Za-z_]\w*\((?:\w+=[^()]*)?\)(?:,\s*[A-Za-z_]\w*\([^()]*\))*\]\s*\Z")),
+    ("hermes", re.compile(r"<tool_call>|</tool_call>")),
+)
+
+_BYTE_LETTERS = re.compile(r"[ĠĊĉ]")
+_BROKEN = re.compile(r"\ufffd|<0x[0-9A-F]{2}>")
+_WORD = re.compile(r"\S+")
+
+MAX_LOOKED = 20_000
+"""Characters of a text that the costlier looks see: its beginning and its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """Think tags of one text."""
+
+    opened: bool
+    closed: bool
+    lone_close: bool
+    """A closing tag comes before any opening one."""
+    family: str | None
+    before_close: int
+    """Characters before the first closing tag."""
+    after_close: int
+    """Characters (stripped) after the last closing tag; 0 without one."""
+
+
+def think_tags(text: str) -> Tags:
+    opened = closed = lone = False
+    family: str | None = None
+    before = after = 0
+    for match in _THINK.finditer(text):
+        is_close = bool(match["close"] or match["close2"])
+        family = family or match["name"] or (match["open2"] or match["close2"])
+        if is_close:
+            if not closed:
+                before = len(text[: match.start()].strip())
+            closed = True
+            lone = lone or not opened
+            after = len(text[match.end() :].strip())
+        else:
+            opened = True
+    return Tags(opened, closed, lone, family, before, after)
+
+
+def tool_call_format(text: str) -> str | None:
+    """The format of a tool call that stands in a text; None if there is none."""
+    if not text or not any(sign in text for sign in ("<", "[", "{", "to=functions", "```tool")):
+        return None
+    for name, pattern in _TOOL_FORMATS:
+        if pattern.search(text[:MAX_LOOKED]):
+            return name
+    return None
+
+
+def byte_letters(text: str) -> int:
+    """Letters of byte-level vocabularies that stand for a space, a newline or a tab.
+
+    Ġ and Ċ are letters of Maltese as well, where they stand among vowels with ordinary spaces around them: a text is
+    counted only if the letters stand where words meet, and hardly a real space stands between words.
+    """
+    hits = len(_BYTE_LETTERS.findall(text))
+    if hits == 0:
+        return 0
+    joints = len(re.findall(r"(?<=[\w.,:;!?'\")\]}>])Ġ(?=[\w\"'(\[{<*#-])|Ċ(?=[\wĊ#*<\"-]|\Z)|\AĠ|[ĠĊ]{2}", text))
+    spaces = text.count(" ") + text.count("\n")
+    return hits if joints and joints * 2 >= hits and spaces <= max(2, hits) else 0
+
+
+def broken_bytes(text: str) -> int:
+    return len(_BROKEN.findall(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Degenerate:
+    """What is wrong with a text as text."""
+
+    what: str
+    share: float
+
+
+def degenerate(text: str) -> Degenerate | None:
+    """Text that no sound model writes: one token for ever, phrases in a loop, scripts thrown together, noise."""
+    sample = text.strip()
+    if len(sample) > MAX_LOOKED:
+        sample = sample[: MAX_LOOKED // 2] + sample[-MAX_LOOKED // 2 :]
+    if len(sample) < 8:
+        return None
+    squeezed = "".join(sample.split())
+    char, times = Counter(squeezed).most_common(1)[0]
+    if times / len(squeezed) > 0.85 and len(squeezed) >= 8 and char not in "-=_*#.~":
+        return Degenerate("one-token", times / len(squeezed))
+    words = _WORD.findall(sample)
+    for check in (_repeats, _mixed_scripts, _symbols):
+        found = check(sample, words)
+        if found is not None:
+            return found
+    return None
+
+
+def _repeats(text: str, words: list[str]) -> Degenerate | None:
+    """A loop of words that fills most of the text."""
+    if len(words) >= 12:
+        word, times = Counter(words).most_common(1)[0]
+        if times / len(words) > 0.6 and len(word) > 1 and not word.startswith(("|", "-", "=")):
+            return Degenerate("repetition", times / len(words))
+    if len(words) >= 40:
+        tail = words[-min(len(words), 400) :]
+        for period in range(2, min(60, len(tail) // 4)):
+            same = sum(a == b for a, b in zip(tail, tail[period:], strict=False))
+            share = same / (len(tail) - period)
+            if share > 0.97 and len(set(tail[-period:])) > 1:
+                return Degenerate("repetition", share)
+    elif len(words) <= 3 and len(text) >= 60:
+        for period in range(1, 13):
+            same = sum(a == b for a, b in zip(text, text[period:], strict=False))
+            if same / (len(text) - period) > 0.95:
+                return Degenerate("repetition", same / (len(text) - period))
+    return None
+
+
+def _script(char: str) -> str | None:
+    if char < "\u0250":
+        return "latin" if char.isalpha() else None
+    name = unicodedata.name(char, "")
+    head = name.split(" ", 1)[0]
+    if head in ("CJK", "HIRAGANA", "KATAKANA"):
+        return "han"
+    return head.lower() if char.isalpha() and head else None
+
+
+def _mixed_scripts(text: str, words: list[str]) -> Degenerate | None:
+    """Scripts that change from word to word, or inside words, as no language or translation does."""
+    scripts = [s for s in (_script(c) for c in text) if s is not None]
+    if len(scripts) < 24:
+        return None
+    kinds = Counter(scripts)
+    frequent = [s for s, n in kinds.items() if n >= 2]
+    changes = sum(a != b for a, b in zip(scripts, scripts[1:], strict=False))
+    inside = sum(len({s for s in (_script(c) for c in word) if s} - {"han"}) > 1 for word in words)
+    share = changes / len(scripts)
+    if (
+        (len(frequent) >= 4 and share > 0.08)
+        or (len(frequent) >= 3 and share > 0.15)
+        or inside > max(3, len(words) // 6)
+    ):
+        return Degenerate("mixed-scripts", max(share, inside / max(len(words), 1)))
+    return None
+
+
+def _symbols(text: str, words: list[str]) -> Degenerate | None:
+    """Hardly a letter or digit in a longer text that is no table, rule or drawing."""
+    squeezed = "".join(text.split())
+    if len(squeezed) < 40:
+        return None
+    sound = sum(c.isalnum() for c in squeezed) / len(squeezed)
+    if sound < 0.25 and not re.fullmatch(r"[-=_*#.~+|\\/<>^]+", squeezed):
+        return Degenerate("symbols", 1 - sound)
+    return None
+
+
+def looks_finished(text: str) -> bool | None:
+    """The text ends as finished texts do. None for a short one without a full stop: an answer may be one word."""
+    end = text.rstrip()
+    if not end:
+        return None
+    if end.endswith(("...", "…", ",", ";", ":", "-")):
+        return False
+    if end[-1] in ".!?。！？)]}>\"'`*|”’）】」":
+        return True
+    return None if len(end) < 200 else False
+
+
+def words(text: str) -> int:
+    return len(_WORD.findall(text))
+
+
+def excerpt(text: str, size: int = 160) -> str:
+    """The beginning of a text, and its end if it is long, on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= size else f"{flat[: size * 2 // 3]} ... {flat[-size // 4 :]}"
