@@ -46,10 +46,10 @@ def _build(loader: Any, node: Any) -> Any:
         out = Located()
         out.line, out.lines = line, {}
         for key_node, value_node in node.value:
-            key = _build(loader, key_node)
             key_line = key_node.start_mark.line + 1
-            if not isinstance(key, str):
-                raise YamlError(key_line, f"a key must be a word, not {key!r}")
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise YamlError(key_line, "a key must be a word")
+            key = key_node.value  # as written: YAML 1.1 would read `on` as True
             if key in out:
                 raise YamlError(key_line, f"'{key}' is given twice (first in line {out.lines[key]})")
             out[key] = _build(loader, value_node)
