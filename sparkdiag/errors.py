@@ -6,11 +6,19 @@ SparkdiagError
 │   ├── CaptureError     a capture or fixture is malformed
 │   └── RuleError        a rulebook is malformed; carries file and line
 └── EngineError          a rule engine failed; the caller falls back to the Python engine
+
+KeyboardInterrupt
+└── Interrupted          a live run was stopped by hand; carries the partial report (exit status 130)
 """
 
 from __future__ import annotations
 
-__all__ = ["CaptureError", "EngineError", "InputError", "RuleError", "SparkdiagError", "UsageError"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .diagnosis import Report
+
+__all__ = ["CaptureError", "EngineError", "InputError", "Interrupted", "RuleError", "SparkdiagError", "UsageError"]
 
 
 class SparkdiagError(Exception):
@@ -43,3 +51,11 @@ class RuleError(InputError):
 
 class EngineError(SparkdiagError):
     """A rule engine could not load its rules or finish a run."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Somebody stopped a live run; `report` is what can be told from what had been collected by then."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        super().__init__()

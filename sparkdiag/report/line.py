@@ -1,4 +1,4 @@
-"""The report as one line for a log field: verdict, fingerprint, first id, its level, its target; `-` where there is none."""
+"""The report as one line for a log field: verdict, fingerprint, first id, level and target; `-` for what is missing."""
 
 from __future__ import annotations
 

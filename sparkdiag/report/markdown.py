@@ -55,15 +55,15 @@ def _diagnosis(d: Diagnosis, heading: str) -> list[str]:
             if evidence.text.strip():
                 out.append(_fenced(cut(evidence.text, MAX_EVIDENCE), "text"))
     if d.fix:
-        out.append(f"**{to_do_heading(d)}**")
+        out.append(f"**{to_do_heading(d.kind)}**")
     for number, step in enumerate(d.fix, 1):
         lead = f"{number}. "
-        out.append(f"{lead}{_prose(f'{step.do} [{step_tag(step)}]')}")
+        out.append(f"{lead}{_prose(f'{step.do} [{step_tag(step.on, step.risk)}]')}")
         if step.command:
             out.append(_fenced(step.command, "sh", " " * len(lead)))
         if step.undo:
             out.append(" " * len(lead) + _prose(f"Undo: {step.undo}"))
-    out += [f"- {_prose(avoided(entry))}" for entry in d.avoid]
+    out += [f"- {_prose(avoided(entry.do, entry.because))}" for entry in d.avoid]
     if d.confirm:
         out.append(f"**To confirm:** {_prose(d.confirm)}")
     out += _listing("Explains", [f"{s.id} ({certainty(s)}): {s.title}" for s in d.symptoms])

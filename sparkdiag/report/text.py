@@ -107,17 +107,17 @@ def _evidence(page: Page, d: Diagnosis, most: int) -> None:
 def _fix(page: Page, d: Diagnosis) -> None:
     if d.fix:
         page.blank()
-        page.heading(to_do_heading(d), _BODY)
+        page.heading(to_do_heading(d.kind), _BODY)
     for number, step in enumerate(d.fix, 1):
         lead = f"{number}. "
         inner = _BODY + 2 + len(lead)
-        page.paragraph(f"{step.do} [{step_tag(step)}]", _BODY + 2, lead=lead)
+        page.paragraph(f"{step.do} [{step_tag(step.on, step.risk)}]", _BODY + 2, lead=lead)
         if step.command:
             page.verbatim(step.command, inner + 2)
         if step.undo:
             page.paragraph(f"Undo: {step.undo}", inner)
     for entry in d.avoid:
-        page.paragraph(avoided(entry), _BODY + 2, lead="!  ")
+        page.paragraph(avoided(entry.do, entry.because), _BODY + 2, lead="!  ")
 
 
 def _possible(page: Page, diagnoses: list[Diagnosis]) -> None:

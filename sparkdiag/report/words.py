@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..diagnosis import Avoid, Diagnosis, Evidence, FixStep, Report
+from ..diagnosis import Diagnosis, Evidence, Report
 
 __all__ = ["avoided", "certainty", "headline", "place", "step_tag", "summary", "titled", "to_do_heading", "where_words"]
 
@@ -67,26 +67,25 @@ def place(e: Evidence) -> str:
     return f"{e.source} {e.path}" if e.path else e.source
 
 
-def step_tag(step: FixStep) -> str:
+def step_tag(on: str, risk: str) -> str:
     """Where a step is done and what it risks: `on the node; restarts the server`."""
-    risk = _RISK.get(step.risk)
-    return _ON[step.on] + (f"; {risk}" if risk else "")
+    return _ON[on] + (f"; {_RISK[risk]}" if risk in _RISK else "")
 
 
-def to_do_heading(d: Diagnosis) -> str:
+def to_do_heading(kind: str) -> str:
     """A limit is not fixed, and advice mends nothing: the heading says which it is."""
-    return _TO_DO[d.kind]
+    return _TO_DO[kind]
 
 
-def avoided(a: Avoid) -> str:
-    """`Do not X: because Y`, whatever case and full stop the rule's author wrote."""
-    do = a.do.strip().rstrip(".")
+def avoided(do: str, because: str) -> str:
+    """`Do not X: Y`, whatever case, full stop and `because` the rule's author wrote."""
+    do = do.strip().rstrip(".")
     for start in ("do not ", "don't "):
         if do.lower().startswith(start):
             do = do[len(start) :]
     if do[:1].isupper() and do[1:2].islower():
         do = do[0].lower() + do[1:]
-    because = a.because.strip()
+    because = because.strip()
     if because.lower().startswith("because "):
         because = because[len("because ") :]
     return f"Do not {do}: {because}" + ("" if because.endswith((".", "!", "?")) else ".")

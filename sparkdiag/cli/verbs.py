@@ -1,0 +1,29 @@
+"""The verbs of the command line: those that are here, and those of the contract that are not built yet."""
+
+from __future__ import annotations
+
+DEFAULT = "diagnose"
+"""What is done with targets when no verb is given. Not a verb itself."""
+
+VERBS: dict[str, tuple[str, str]] = {
+    "demo": ("demo", "serve a recorded capture on a loopback port and diagnose it live"),
+    "replay": ("replay", "diagnose a saved capture; with expected.yaml beside it, compare"),
+    "rules": ("rules", "list, check, show or compile the rules"),
+    "explain": ("explain", "what a rule or a diagnosis means, when it is named, and what to do"),
+    "why": ("why", "why a rule or a diagnosis was named on the evidence"),
+    "why-not": ("why", "why a rule or a diagnosis was not named on the evidence"),
+}
+"""Verb to its module in this package and its line in --help."""
+
+PLANNED = ("lint", "plan", "bench", "diff", "verify", "record", "watch", "serve", "mcp", "commands")
+
+PLANNED_OPTIONS: dict[str, str] = {
+    "--ssh": "looking at a node over SSH",
+    "--local": "looking at this machine",
+    "--container": "looking into a container",
+    "--ask": "asking questions",
+}
+"""Options of the contract that are not built yet, with what they will do."""
+
+KEY_OPTIONS = ("--api-key", "--api_key", "--apikey", "--key", "--token", "--password")
+"""What people type to hand over a key. Never taken: a command line can be read by every user of the machine."""
