@@ -13,7 +13,7 @@ KeyboardInterrupt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # typing is not imported for this alone: the library must import at once
 
 if TYPE_CHECKING:
     from .diagnosis import Report

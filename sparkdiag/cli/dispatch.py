@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 from ..errors import UsageError
 from .options import add_common
@@ -91,6 +91,6 @@ def parser_of(verb: str) -> Parser:
     return parser
 
 
-def _module(verb: str) -> Any:
+def _module(verb: str) -> ModuleType:
     name = DEFAULT if verb == DEFAULT else VERBS[verb][0]
     return import_module(f".{name}", __package__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from typing import Any
 
 from ..errors import UsageError
 from .parsing import near
@@ -52,9 +51,9 @@ def add_collecting(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--save", metavar="DIR", help="save the evidence, secrets removed, for replay")
 
 
-def library_arguments(options: argparse.Namespace) -> dict[str, Any]:
+def library_arguments(options: argparse.Namespace) -> dict[str, object]:
     """The options that were given, as the keyword arguments of `sparkdiag.diagnose`."""
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     for name in ("model", "client_reads", "max_generated", "timeout", "save", "rule_engine"):
         value = getattr(options, name)
         if value is not None:

@@ -6,9 +6,10 @@ import argparse
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
+
+TYPE_CHECKING = False  # --help is too quick to wait for typing
 
 if TYPE_CHECKING:
     from ..diagnosis import Report
@@ -34,7 +35,7 @@ def check_output(options: argparse.Namespace) -> None:
 
 
 def emit_report(
-    report: Report, options: argparse.Namespace, *, more: dict[str, Any] | None = None, tail: str = ""
+    report: Report, options: argparse.Namespace, *, more: dict[str, object] | None = None, tail: str = ""
 ) -> None:
     """The report in the format asked for. `more` are keys for JSON beside the report's own; `tail` ends a text."""
     from ..report import render
@@ -48,7 +49,7 @@ def emit_report(
         emit(f"{text}\n{tail}" if tail else text, options)
 
 
-def emit_json(data: Any, options: argparse.Namespace) -> None:
+def emit_json(data: object, options: argparse.Namespace) -> None:
     from ..report.as_json import to_json
 
     emit(to_json(data), options)

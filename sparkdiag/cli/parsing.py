@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from typing import NoReturn
 
 from ..errors import UsageError
 from .verbs import KEY_OPTIONS, PLANNED_OPTIONS
+
+TYPE_CHECKING = False  # --help is too quick to wait for typing
+
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 HELP_WIDTH = 80
 
