@@ -1,0 +1,21 @@
+"""Facts out of facts, by pure functions: budgets, sums and rates that no single piece of evidence states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..facts import Fact
+from .model_names import model_names
+
+__all__ = ["derive"]
+
+_FUNCTIONS: tuple[Callable[[Sequence[Fact]], list[Fact]], ...] = (model_names,)
+"""Run in this order, each over the observed facts and what those before it gave."""
+
+
+def derive(facts: Sequence[Fact]) -> list[Fact]:
+    """All derived facts of a case."""
+    out: list[Fact] = []
+    for function in _FUNCTIONS:
+        out += function([*facts, *out])
+    return out

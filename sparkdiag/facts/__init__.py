@@ -40,6 +40,7 @@ KINDS: dict[str, str] = {
     "logit": "replies:LogitCheck",
     "client": "client:ClientReads",
     "launch": "launch:Launch",
+    "name": "model:ModelName",
 }
 """Kind name, as rules write it, to `module:Class` in this package."""
 

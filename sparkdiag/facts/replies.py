@@ -69,6 +69,7 @@ class ChatReply(ReplyText):
     reasoning_complete: bool | None = None
     """The reasoning text ends like a finished text (a full stop, a closing bracket, code fence ...)."""
     open_tag_in_content: bool = False
+    """Content begins with an opening think tag. (One further on may be quoted: a model may speak of tags.)"""
     close_tag_in_content: bool = False
     lone_close_tag: bool = False
     """A closing think tag in content with no opening one before it."""
@@ -94,8 +95,6 @@ class ChatReply(ReplyText):
     thinking_budget: int | None = None
     prefilled_by_client: bool = False
     """The request's last message is an assistant's, to be continued."""
-    model_name_thinks: bool | None = None
-    """What the model's name says: True for Thinking, R1, QwQ ..., False for Instruct, Coder, Base ..., else None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

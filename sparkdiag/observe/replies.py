@@ -9,7 +9,6 @@ from typing import Any
 from ..facts import Source, Where
 from ..facts.replies import ChatReply, Completion
 from .bodies import mapping, number
-from .names import name_thinks
 from .requests import Asked
 from .texts import broken_bytes, byte_letters, degenerate, excerpt, looks_finished, think_tags, tool_call_format, words
 
@@ -78,7 +77,7 @@ def chat_fact(
         reasoning_tokens=_reasoning_tokens(usage),
         parser_reported=_parser_reported(usage, reply),
         reasoning_complete=looks_finished(reasoning),
-        open_tag_in_content=tags.opened,
+        open_tag_in_content=tags.opened_at_start,
         close_tag_in_content=tags.closed,
         lone_close_tag=tags.lone_close,
         tag_family=tags.family,
@@ -96,7 +95,6 @@ def chat_fact(
         include_reasoning=asked.include_reasoning,
         thinking_budget=asked.thinking_budget,
         prefilled_by_client=asked.prefilled,
-        model_name_thinks=name_thinks(reply.get("model") if isinstance(reply.get("model"), str) else asked.model),
         where=_turned(where, asked.turn),
         order=order,
         source=Source(source, path="$.choices[0].message", text=shown),

@@ -45,6 +45,8 @@ class Tags:
     """Think tags of one text."""
 
     opened: bool
+    opened_at_start: bool
+    """The first opening tag stands at the beginning, after little more than white space."""
     closed: bool
     lone_close: bool
     """A closing tag comes before any opening one."""
@@ -56,7 +58,7 @@ class Tags:
 
 
 def think_tags(text: str) -> Tags:
-    opened = closed = lone = False
+    opened = at_start = closed = lone = False
     family: str | None = None
     before = after = 0
     for match in _THINK.finditer(text):
@@ -69,8 +71,9 @@ def think_tags(text: str) -> Tags:
             lone = lone or not opened
             after = len(text[match.end() :].strip())
         else:
+            at_start = at_start or (not opened and not closed and len(text[: match.start()].strip()) < 3)
             opened = True
-    return Tags(opened, closed, lone, family, before, after)
+    return Tags(opened, at_start, closed, lone, family, before, after)
 
 
 def tool_call_format(text: str) -> str | None:

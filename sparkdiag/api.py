@@ -1,0 +1,156 @@
+"""The library's functions. Each is a thin door to the pure path (case.py) or to the live rounds (run.py)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .case import judge
+from .diagnosis import Report
+from .errors import UsageError
+from .observe import Exchange, observe_exchange, observe_pieces, read_text
+from .observe.bodies import number
+
+__all__ = ["diagnose", "diagnose_capture", "diagnose_exchange", "diagnose_sync", "diagnose_text", "suspicious"]
+
+
+async def diagnose(
+    *targets: str,
+    model: str | None = None,
+    api_key: str | None = None,
+    ssh: str | Sequence[str] = (),
+    local: bool = False,
+    container: str | None = None,
+    log: str | Sequence[str] = (),
+    client_reads: str | None = None,
+    tools: bool = False,
+    passive: bool = False,
+    max_generated: int = 1500,
+    timeout: float = 60.0,
+    save: str | os.PathLike[str] | None = None,
+    rule_engine: str = "auto",
+) -> Report:
+    """Collect evidence on targets (endpoint URLs, files, captures), and name the cause.
+
+    `max_generated` is in tokens, `timeout` in seconds, both for the whole run. `tools` says that tool calls are meant to
+    work; `passive` generates nothing. `client_reads` is the reasoning key that the client reads. `save` names a folder
+    for the capture. Raises UsageError for what cannot be asked, InputError for files that cannot be read; whatever an
+    endpoint does is a report, never an exception.
+    """
+    from .run import Options, run
+
+    options = Options(
+        model=model,
+        api_key=api_key,
+        ssh=(ssh,) if isinstance(ssh, str) else tuple(ssh),
+        local=local,
+        container=container,
+        logs=(log,) if isinstance(log, str) else tuple(log),
+        client_reads=client_reads,
+        tools=tools,
+        passive=passive,
+        max_generated=max_generated,
+        timeout=timeout,
+        save=None if save is None else os.fspath(save),
+        rule_engine=rule_engine,
+    )
+    return (await run(targets, options)).report
+
+
+def diagnose_sync(*targets: str, **options: Any) -> Report:
+    """`diagnose` for programs without an event loop; the same arguments. UsageError inside a running loop."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(diagnose(*targets, **options))
+    raise UsageError("diagnose_sync was called inside a running event loop; await sparkdiag.diagnose(...) there")
+
+
+def diagnose_text(text: str, *more: str) -> Report:
+    """Judge what one would paste into a bug report: logs, transcripts, JSON replies; several texts are one case."""
+    return judge(lambda book: _observe_texts((text, *more), tuple(book.signatures.values()))).report
+
+
+def _observe_texts(texts: Sequence[str], signatures: Sequence[Any]) -> list[Any]:
+    pieces = []
+    start = 0
+    for index, one in enumerate(texts):
+        if not isinstance(one, str):
+            raise UsageError(f"text {index + 1} is {type(one).__name__}, not str")
+        source = "input" if len(texts) == 1 else f"input {index + 1}"
+        found = read_text(one, source=source, start_order=start)
+        pieces += found
+        start += one.count("\n") + 2
+    return observe_pieces(pieces, signatures)
+
+
+def diagnose_exchange(
+    *,
+    request: Mapping[str, Any] | str | None,
+    response: Mapping[str, Any] | Sequence[Any] | str | None,
+    status: int = 200,
+    context: Mapping[str, Any] | None = None,
+) -> Report:
+    """Judge one proxied request and its answer. No I/O; safe from any thread or event loop.
+
+    Bodies are parsed JSON, text (JSON, SSE or other) or None. `context` may tell `engine`, `version`, `launch` (the launch
+    command), `client_reads` (the reasoning key that the client reads) and `node`.
+    """
+    from .observe.context import context_facts
+
+    exchange = Exchange(
+        request=dict(request) if isinstance(request, Mapping) else request,
+        response=dict(response) if isinstance(response, Mapping) else response,
+        status=status,
+    )
+    known = context or {}
+    return judge(
+        lambda book: [*context_facts(known), *observe_exchange(exchange)],
+        rule_engine="python",
+    ).report
+
+
+def diagnose_capture(path: str | os.PathLike[str], *, rule_engine: str = "auto") -> Report:
+    """Replay a capture: a folder, an archive of one, or a single recorded exchange."""
+    from .run import replay
+
+    return replay(os.fspath(path), rule_engine=rule_engine).report
+
+
+def suspicious(response: Any) -> bool:
+    """A cheap look at a parsed chat or completion reply: is it worth `diagnose_exchange`?
+
+    True for empty content, cut-off replies, think tags or tool-call markup in content, byte-level letters, one character
+    over and over, and for errors. Never raises.
+    """
+    if not isinstance(response, Mapping):
+        return True
+    choices = response.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        return True
+    choice = choices[0]
+    if choice.get("finish_reason") not in ("stop", "tool_calls", None):
+        return True
+    message = choice.get("message", choice.get("delta"))
+    if isinstance(message, Mapping):
+        text = message.get("content")
+        if message.get("tool_calls"):
+            return isinstance(text, str) and _odd(text)
+    else:
+        text = choice.get("text")
+    if not isinstance(text, str) or not text.strip():
+        return True
+    usage = response.get("usage")
+    tokens = number(usage.get("completion_tokens")) if isinstance(usage, Mapping) else None
+    return _odd(text) or (tokens is not None and tokens > 4 * len(text) + 64 and not message)
+
+
+def _odd(text: str) -> bool:
+    head = text if len(text) <= 4000 else text[:2000] + text[-2000:]
+    if any(mark in head for mark in ("think>", "<tool_call", "[TOOL_CALLS]", "Ġ", "Ċ", "\ufffd", "<function=", "!!!!!!!!")):
+        return True
+    squeezed = head.strip()
+    return len(squeezed) >= 24 and len(set(squeezed)) <= 3

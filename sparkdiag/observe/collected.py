@@ -1,0 +1,120 @@
+"""The items of a capture into facts: what each probe asked for decides how its answer is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..capture import Capture, Item
+from ..facts import Fact, Looked, Signature, Source, Where
+from ..facts.client import ClientReads
+from ..facts.http import Reachability
+from ..facts.metrics import MetricsSample
+from ..facts.piece import Piece
+from .exchanges import Exchange, observe_exchange
+from .logit import logit_fact
+from .metrics import progress
+from .pieces import observe_pieces
+from .transcript import read_text
+
+_BELOW_HTTP = ("refused", "timeout", "reset", "dns", "tls")
+_ORDER_STEP = 1_000_000
+"""Room for the lines of one item in the order of the whole evidence."""
+
+
+def observe_capture(capture: Capture, signatures: Sequence[Signature]) -> list[Fact]:
+    """All facts of a capture, in the order in which its items were collected."""
+    facts: list[Fact] = []
+    pieces: list[Piece] = []
+    for number, item in enumerate(capture.items):
+        order = number * _ORDER_STEP
+        where = Where(target=item.target or None)
+        if item.status == "skipped":
+            continue
+        if item.probe == "launch" or item.asked.get("command") or not _is_http(item):
+            if item.status in ("ok", "exit-error") and item.probe not in ("tcp-api", "ping", "tcp-ssh", "ssh-banner"):
+                pieces += _pieces(item, order, where)
+                continue
+        if item.status in _BELOW_HTTP or not _is_http(item):
+            facts += _reach(item, order, where)
+            continue
+        facts += observe_exchange(_exchange(item, order, where))
+    facts += observe_pieces(pieces, signatures)
+    facts += progress([fact for fact in facts if isinstance(fact, MetricsSample)])
+    facts += logit_fact(capture.items, _ORDER_STEP)
+    facts += _answers(capture)
+    return sorted(facts, key=lambda fact: fact.order)
+
+
+def _is_http(item: Item) -> bool:
+    return "path" in item.asked or item.media == "exchange"
+
+
+def _source(item: Item) -> str:
+    return item.file or item.probe
+
+
+def _exchange(item: Item, order: int, where: Where) -> Exchange:
+    path = item.asked.get("path")
+    return Exchange(
+        request=item.asked.get("body"),
+        response=item.text,
+        status=item.code,
+        path=path if isinstance(path, str) else None,
+        method=str(item.asked.get("method", "")) or None,
+        headers=item.headers,
+        probe=item.probe,
+        source=_source(item),
+        where=where,
+        order=order,
+        time=item.at,
+        seconds=item.took,
+        truncated=item.truncated,
+        cut_by="probe" if item.asked.get("cut_by") == "probe" else None,
+        key_sent=item.asked["key_sent"] if isinstance(item.asked.get("key_sent"), bool) else None,
+    )
+
+
+def _reach(item: Item, order: int, where: Where) -> list[Fact]:
+    result = "unreachable" if item.status == "timeout" and "unreachable" in (item.why or "") else item.status
+    probe = item.probe
+    shown = f"{probe}: {result}" + (f" ({item.why})" if item.why else "")
+    place = Source(_source(item), text=shown[:300])
+    port = item.asked.get("port")
+    fact = Reachability(
+        probe=probe,
+        result=result,
+        port=port if isinstance(port, int) else None,
+        seconds=item.took,
+        detail=item.why,
+        where=where,
+        order=order,
+        time=item.at,
+        source=place,
+    )
+    looked: Iterable[str] = dict.fromkeys(("reach", probe))
+    return [fact, *(Looked(probe=name, where=where, order=order, source=place) for name in looked)]
+
+
+def _pieces(item: Item, order: int, where: Where) -> list[Piece]:
+    from dataclasses import replace
+
+    pieces = read_text(item.text, source=_source(item), start_order=order)
+    command = item.asked.get("command")
+    out = []
+    for piece in pieces:
+        out.append(
+            replace(
+                piece,
+                where=piece.where.merged(where),
+                command=piece.command or (command if isinstance(command, str) else None),
+            )
+        )
+    return out
+
+
+def _answers(capture: Capture) -> list[Fact]:
+    reads = capture.answers.get("client_reads")
+    if not isinstance(reads, str):
+        return []
+    place = Source("answers", path="$.client_reads", text=f"the client reads {reads}")
+    return [ClientReads(key=reads, source=place), Looked(probe="client", source=place)]

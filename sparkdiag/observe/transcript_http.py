@@ -1,0 +1,413 @@
+"""HTTP in transcripts: curl commands, requests as request lines, and the replies that follow them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .jq_shapes import Filter, json_values, object_literal, read_filter, restore
+from .shell import Simple, heredoc_word, pipeline, words
+
+__all__ = ["Curl", "exchanges", "read_curl", "read_http", "starts_http"]
+
+_VALUES = frozenset(
+    "-X --request -H --header -d --data --data-raw --data-binary --data-ascii --json -o --output -w --write-out -m --max-time "
+    "--connect-timeout -u --user -A --user-agent -e --referer -b --cookie -x --proxy --retry --retry-delay --url -F --form "
+    "-T --upload-file --cacert --cert --key --resolve --data-urlencode -E -D --dump-header -c --cookie-jar --max-redirs".split()
+)
+_BODY = frozenset("-d --data --data-raw --data-binary --data-ascii --json".split())
+_WRITE_OUT = {
+    "http_code": r"(?P<status>\d{3})", "response_code": r"(?P<status>\d{3})", "time_total": r"(?P<took>\d+[.,]\d+)",
+    "time_starttransfer": r"(?P<ttfb>\d+[.,]\d+)", "size_download": r"\d+", "exitcode": r"(?P<exit>\d+)",
+    "errormsg": r"(?P<error>[^\n]*)",
+}  # fmt: skip
+_CURL_ERROR = re.compile(r"^curl: \((?P<code>\d+)\) ?(?P<words>.*)$", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Curl:
+    """A curl command, or another program that asks a server, taken apart."""
+
+    url: str
+    path: str
+    method: str
+    body: str | None = None
+    body_file: str | None = None
+    write_out: str | None = None
+    discards: bool = False
+    """The reply is not printed (-o)."""
+    shows_head: bool = False
+    key_sent: bool | None = None
+    shaped: Filter | None = None
+    """The jq filter behind the first pipe."""
+    reshaped: bool = False
+    """Something else than jq, or a filter that can't be read, stands between the reply and what was printed."""
+    cut: bool = False
+    """Only a part of the reply was let through (head, tail, grep)."""
+    time_limit: float | None = None
+
+
+def read_curl(command: str, variables: Mapping[str, str] | None = None) -> Curl | None:
+    """A curl command line, its pipes included; None where a command asks no HTTP server."""
+    stages = pipeline(command)
+    start = next((i for i, s in enumerate(stages) if s.words and s.words[0].rsplit("/", 1)[-1] == "curl"), None)
+    if start is None or start > 2:
+        return None
+    argv = [_substitute(w, variables or {}) for w in stages[start].words[1:]]
+    url = method = body = body_file = write_out = limit = None
+    discards = shows_head = False
+    key: bool | None = False
+    at = 0
+    while at < len(argv):
+        word = argv[at]
+        name, glued = word, None
+        if word.startswith("--") and "=" in word:
+            name, glued = word.split("=", 1)
+        elif re.fullmatch(r"-[a-zA-Z]*[XHdowmuAebxFTEDc]", word) and len(word) > 2:
+            shows_head = shows_head or bool(set(word[1:-1]) & {"i", "v", "I"})
+            name = "-" + word[-1]
+        elif re.match(r"-[XdwmoH].", word) and not word.startswith("--"):
+            name, glued = word[:2], word[2:]
+        if name in _VALUES:
+            value = glued if glued is not None else (argv[at + 1] if at + 1 < len(argv) else "")
+            at += 1 if glued is not None else 2
+            if name in ("-X", "--request"):
+                method = value.upper()
+            elif name in _BODY:
+                if value.startswith("@"):
+                    body_file = value[1:]
+                else:
+                    body = value if body is None else body + value
+            elif name in ("-w", "--write-out"):
+                write_out = value
+            elif name in ("-o", "--output"):
+                discards = True
+            elif name in ("-m", "--max-time"):
+                limit = _float(value)
+            elif name in ("-H", "--header") and value.lower().startswith(("authorization:", "x-api-key:")):
+                key = True
+            elif name in ("-u", "--user"):
+                key = True
+            elif name == "--url":
+                url = value
+            continue
+        at += 1
+        if word.startswith("--"):
+            shows_head = shows_head or word in ("--include", "--verbose", "--head")
+        elif word.startswith("-") and len(word) > 1:
+            shows_head = shows_head or bool(set(word[1:]) & {"i", "v", "I"})
+            if "I" in word[1:]:
+                method = method or "HEAD"
+        elif url is None:
+            url = word
+    if url is None or not re.match(r"(?:https?://)?[\w.$\[{-]", url):
+        return None
+    if body_file == "-":
+        body, body_file = _here(command), None
+    shaped, reshaped, cut = _after_pipes(stages[start + 1 :])
+    rest = url.split("://", 1)[-1]
+    return Curl(
+        url=url,
+        path="/" + rest.split("/", 1)[1] if "/" in rest else "/",
+        method=method or ("POST" if body is not None or body_file else "GET"),
+        body=body,
+        body_file=body_file,
+        write_out=write_out,
+        discards=discards or any(r.startswith((">", "1>")) and ">&" not in r for r in stages[start].redirections),
+        shows_head=shows_head,
+        key_sent=key,
+        shaped=shaped,
+        reshaped=reshaped,
+        cut=cut,
+        time_limit=limit,
+    )
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _substitute(text: str, variables: Mapping[str, str]) -> str:
+    for name, value in variables.items():
+        text = re.sub(rf"\$(?:\{{{name}\}}|{name}\b)", lambda _, v=value: v, text)  # type: ignore[misc]
+    return text
+
+
+def _here(command: str) -> str | None:
+    first = command.split("\n", 1)[0]
+    word = heredoc_word(first)
+    if word is None or "\n" not in command:
+        return None
+    lines = command.split("\n")[1:]
+    end = next((i for i, line in enumerate(lines) if line.strip() == word), len(lines))
+    return "\n".join(lines[:end])
+
+
+def _after_pipes(stages: list[Simple]) -> tuple[Filter | None, bool, bool]:
+    """(jq filter, whether anything else reshapes, whether a part is cut off)."""
+    shaped, reshaped, cut = None, False, False
+    for stage in stages:
+        program = stage.words[0] if stage.words else ""
+        if program in ("jq", "gojq", "jaq"):
+            found = read_filter(stage.words[1:])
+            reshaped = reshaped or found is None or shaped is not None
+            shaped = shaped or found
+        elif program in ("head", "tail", "grep", "cut"):
+            cut = True
+        elif program in ("tee", "cat", "less") or (program.startswith("python") and "json.tool" in stage.words):
+            continue
+        else:
+            reshaped = True
+    return shaped, reshaped, cut
+
+
+def _body(curl: Curl) -> dict[str, Any] | None:
+    """The request's body; None where it can't be known. Parts that the shell fills in are left out."""
+    if curl.body is None:
+        return None
+    text = curl.body.strip()
+    found = re.match(r"\$\(\s*jq\s", text)
+    if found:
+        return object_literal(words(text[2:-1])[1:])
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            data = json.loads(re.sub(r"(?<=[:,\[])\s*\$\{?\w+\}?\s*(?=[,}\]])", "null", text))
+        except (ValueError, RecursionError):
+            return None
+        data = {k: v for k, v in data.items() if v is not None} if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for one request: its place among the printed lines, and what Piece.meta holds of it."""
+
+    start: int
+    end: int
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+def exchanges(curl: Curl, lines: list[str]) -> list[Answer]:
+    """The printed lines as the answer to one curl command: head, write-out and jq's cuts undone."""
+    text = "\n".join(lines)
+    meta: dict[str, Any] = {"method": curl.method, "path": curl.path, "url": curl.url, "request": _body(curl), "status": None}
+    if curl.key_sent is not None:
+        meta["key_sent"] = curl.key_sent
+    if curl.body_file:
+        meta["request_file"] = curl.body_file
+    if curl.time_limit is not None:
+        meta["time_limit"] = curl.time_limit
+    body = text
+    if curl.shows_head:
+        found = read_http(lines, 0, len(lines))
+        if found is not None:
+            body = found.meta["response_text"]
+            meta.update({k: found.meta[k] for k in ("status", "headers") if found.meta.get(k) is not None})
+    body, told = _written_out(curl, body)
+    meta.update(told)
+    error = _CURL_ERROR.search(body)
+    if error:
+        meta["curl_error"], meta["curl_words"] = int(error["code"]), error["words"]
+        body = _CURL_ERROR.sub("", body)
+    if curl.shaped is not None and not curl.reshaped:
+        return _shaped(curl, curl.shaped, body, Answer(0, len(lines), meta))
+    if curl.reshaped:
+        meta["reshaped"] = True
+    if curl.cut:
+        meta["cut"] = True
+    meta["response_text"] = "" if curl.discards else body.strip("\n")
+    return [Answer(0, len(lines), meta)]
+
+
+def _written_out(curl: Curl, text: str) -> tuple[str, dict[str, Any]]:
+    """What -w printed at the end, and the text without it."""
+    if curl.write_out is None:
+        return text, {}
+    form = curl.write_out.replace("\\n", "\n").replace("\\t", "\t").strip()
+    pattern = "".join(
+        _WRITE_OUT.get(part[2:-1], r"[^\n]*?") if part.startswith("%{") else re.escape(part)
+        for part in re.split(r"(%\{\w+\})", form)
+    )
+    seen: set[str] = set()
+
+    def once(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in seen:
+            return "(?:"
+        seen.add(name)
+        return match.group()
+
+    pattern = re.sub(r"\(\?P<(\w+)>", once, pattern)
+    found = None
+    for found in re.finditer(rf"{pattern}\s*(?=\Z|\ncurl: \()", text.rstrip()):
+        break
+    if found is None:
+        return text, {}
+    groups, told = found.groupdict(), {}
+    status = groups.get("status")
+    if status is not None:
+        told["status"] = int(status) or None
+        if status == "000":
+            told["no_answer"] = True
+    if groups.get("took"):
+        told["took"] = float(groups["took"].replace(",", "."))
+    if groups.get("ttfb"):
+        told["ttfb"] = float(groups["ttfb"].replace(",", "."))
+    return text[: found.start()] + text[found.end() :], told
+
+
+def _shaped(curl: Curl, shaped: Filter, text: str, answer: Answer) -> list[Answer]:
+    """Replies that jq cut down. A filter that keeps the choices whole leaves a reply that reads as any other."""
+    meta = {**answer.meta, "jq": shaped.text, "jq_replies": []}
+    printed = restore(shaped, text.strip("\n"))
+    whole = [path for shape in shaped.outputs for path in [getattr(shape, "path", None)] if path is not None]
+    keeps = len(shaped.outputs) == 1 and whole and whole[0] in ((), ("choices",), ("choices", 0), ("data",))
+    meta["jq_replies"] = [p.summary() for p in printed]
+    meta["jq_documents"] = [p.document() for p in printed]
+    meta["response_text"] = text.strip("\n")
+    if keeps and len(printed) == 1 and isinstance(printed[0].document(), (dict, list)):
+        if whole[0] != ():
+            meta["response_text"] = json.dumps(printed[0].document(), ensure_ascii=False)
+    elif whole and whole[0][:1] == ("data",) and printed:
+        meta["response_text"] = json.dumps({"object": "list", **printed[0].document()}, ensure_ascii=False)
+    if curl.cut:
+        meta["cut"] = True
+    return [replace(answer, meta=meta)]
+
+
+_REQUEST = re.compile(
+    r"(?P<method>GET|POST|PUT|DELETE|HEAD|OPTIONS|PATCH) (?P<url>(?:https?://[^\s/]+)?/\S*)(?: HTTP/[\d.]+)?(?P<body>\s+[{].*)?\s*\Z"
+)
+_STATUS = re.compile(r"HTTP/\d(?:\.\d)? (?P<status>\d{3})(?: (?P<reason>[A-Za-z -]*))?\s*\Z")
+_HEADER = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9-]{1,40}): ?(?P<value>.*)\Z")
+_VERBOSE = re.compile(r"[*<>{}] |[*<>]\Z|\* |[{}] \[\d+ bytes data\]|  % Total|  ? ? ?\d+ ")
+
+
+def starts_http(line: str) -> bool:
+    """Whether a line begins a request or a reply as HTTP writes them (or `curl -v`, with its arrows)."""
+    if line[:2] in ("> ", "< "):
+        line = line[2:]
+    return bool(_REQUEST.match(line) or _STATUS.match(line))
+
+
+def read_http(lines: list[str], start: int, end: int) -> Answer | None:
+    """One exchange as HTTP writes it, from its request line or its status line to the end of the reply's body."""
+    at, meta = start, {"method": None, "path": None, "url": None, "request": None, "status": None}  # type: dict[str, Any]
+    verbose = any(line.startswith(("* ", "> ", "< ")) for line in lines[start : start + 40])
+    found_head = False
+    while at < end:
+        line = lines[at]
+        bare = line[2:] if line[:2] in ("> ", "< ") else line
+        request = _REQUEST.match(bare)
+        status = _STATUS.match(bare)
+        if request and meta["method"] is None and meta["status"] is None:
+            url = request["url"]
+            meta["method"], meta["url"] = request["method"], url
+            meta["path"] = "/" + url.split("://", 1)[-1].split("/", 1)[1] if "://" in url else url
+            at = _request_body(lines, at, end, request["body"], meta)
+            found_head = True
+        elif status:
+            if meta["status"] not in (None, 100) and not verbose:
+                break
+            meta["status"] = int(status["status"])
+            at = _headers(lines, at + 1, end, meta, verbose)
+            found_head = True
+            if not verbose:
+                break
+        elif verbose and _VERBOSE.match(line):
+            at += 1
+        elif found_head and meta["status"] is None and not line.strip():
+            at += 1
+        else:
+            break
+    if not found_head:
+        return None
+    body_start = at
+    at = _reply_body(lines, at, end) if meta["status"] is not None else at
+    meta["response_text"] = "\n".join(line for line in lines[body_start:at] if not (verbose and _VERBOSE.match(line))).strip("\n")
+    meta["body_line"] = body_start
+    return Answer(start, at, meta)
+
+
+def _request_body(lines: list[str], at: int, end: int, inline: str | None, meta: dict[str, Any]) -> int:
+    """Past the request's headers and body; what the body says goes into `meta`."""
+    if inline and inline.strip():
+        text = inline.strip() + "\n" + "\n".join(lines[at + 1 : min(end, at + 400)])
+        values, _ = json_values(text, 1)
+        if values:
+            meta["request"] = values[0][0] if isinstance(values[0][0], dict) else None
+            return at + 1 + text[: values[0][2]].count("\n")
+        return at + 1
+    at += 1
+    while at < end and lines[at].strip() and _HEADER.match(_arrowless(lines[at])):
+        _credentials(_arrowless(lines[at]), meta)
+        at += 1
+    after = at + 1 if at < end and _arrowless(lines[at]).strip() == "" else at
+    if after < end and lines[after].lstrip()[:1] == "{":
+        text = "\n".join(lines[after : min(end, after + 2000)])
+        values, _ = json_values(text, 1)
+        if values and isinstance(values[0][0], dict) and not {"choices", "error"} & set(values[0][0]):
+            meta["request"] = values[0][0]
+            return after + 1 + text[: values[0][2]].count("\n")
+    return after
+
+
+def _credentials(header: str, meta: dict[str, Any]) -> None:
+    if header.lower().startswith(("authorization:", "x-api-key:")):
+        meta["key_sent"] = True
+
+
+def _arrowless(line: str) -> str:
+    return line[1:].lstrip(" ") if line[:1] in "<>" and line[1:2] in ("", " ") else line
+
+
+def _headers(lines: list[str], at: int, end: int, meta: dict[str, Any], verbose: bool) -> int:
+    headers: dict[str, str] = {}
+    while at < end:
+        line = _arrowless(lines[at])
+        match = _HEADER.match(line)
+        if match and line.strip():
+            headers[match["name"].lower()] = match["value"].strip()
+        elif verbose and _VERBOSE.match(lines[at]) and lines[at][:1] in "*{}":
+            pass
+        else:
+            break
+        at += 1
+    if at < end and not _arrowless(lines[at]).strip():
+        at += 1
+    meta["headers"] = headers
+    return at
+
+
+def _reply_body(lines: list[str], at: int, end: int) -> int:
+    """Where the body that begins at a line ends: with its JSON document, its stream, or before a blank line."""
+    first = at
+    while first < end and not lines[first].strip():
+        first += 1
+    if first >= end:
+        return end if first == at else at
+    if lines[first].lstrip()[:1] in "{[":
+        text = "\n".join(lines[first:end])
+        values, _ = json_values(text, 1)
+        if values:
+            return first + 1 + text[: values[0][2]].count("\n")
+    if lines[first].startswith(("data:", "event:", ": ")):
+        last = first
+        for number in range(first, end):
+            if lines[number].startswith(("data:", "event:", "id:", ":")):
+                last = number
+            elif lines[number].strip():
+                break
+        return last + 1
+    stop = first
+    while stop < end and lines[stop].strip() and not starts_http(lines[stop]):
+        stop += 1
+    return stop
