@@ -10,8 +10,8 @@ from .output import check_output
 
 USAGE = "[CASE] [options]"
 DESCRIPTION = """\
-Serves a recorded capture of a real server on a loopback port and diagnoses it live,
-as one would diagnose a server of one's own. Without CASE the first one is taken.
+Puts a recording of a real server on a loopback port and diagnoses it live, as
+one would diagnose a server of one's own. Without CASE the first one is taken.
 Exits 0 if the answer is the expected one, 1 if it is not."""
 
 

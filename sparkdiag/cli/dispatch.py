@@ -15,13 +15,13 @@ DESCRIPTION = """\
 Names the true cause when an LLM server on a DGX Spark (vLLM, SGLang, sparkrun)
 fails or answers rubbish, and the fix. Read-only: fixes are printed, never run.
 
-A TARGET is an endpoint (http://host:8000, host:port), a log, a saved JSON reply,
-a metrics dump, a capture, or - for standard input. Its kind is recognised.
-Several targets are one case. A file that is named like a verb: ./replay"""
+A TARGET is an endpoint (http://host:8000, host:port), a log, a saved JSON
+reply, a metrics dump, a capture, or - for standard input. Its kind is
+recognised. Several targets are one case. A file named like a verb: ./replay"""
 
 EXIT_STATUS = """\
-exit status: 0 healthy, 1 a fault is claimed, 2 wrong usage or unreadable input,
-  3 inconclusive, 4 a defect of sparkdiag, 130 interrupted"""
+exit status: 0 healthy, 1 a fault is claimed, 2 wrong usage or input that cannot
+  be read, 3 inconclusive, 4 a defect of sparkdiag, 130 interrupted"""
 
 
 def dispatch(argv: list[str]) -> int:

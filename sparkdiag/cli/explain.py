@@ -14,9 +14,9 @@ from .output import check_output, emit, emit_json, page
 
 USAGE = "ID [options]"
 DESCRIPTION = """\
-Explains a diagnosis or a rule (or a finding, a signature, a probe): its cause, when it
-is named, the fix and what not to do, how to confirm, and its sources. A {name.field}
-stands for a value of the evidence."""
+Explains a diagnosis or a rule (or a finding, a signature, a probe): its cause,
+when it is named, the fix and what not to do, how to confirm, and its sources.
+A {name.field} stands for a value of the evidence."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

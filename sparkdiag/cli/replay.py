@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 USAGE = "CAPTURE [--strict] [options]"
 DESCRIPTION = """\
-Diagnoses a saved capture (a folder, or a .tar.gz or .zip of it). With an expected.yaml in the
-folder, or beside the archive, exits 0 if the report is as expected and 1 if it is not, and
-prints what differs; without one the exit status is that of the verdict."""
+Diagnoses a saved capture: a folder, or a .tar.gz or .zip of it. With an
+expected.yaml in the folder (beside an archive: NAME.expected.yaml) it exits 0
+if the report is as expected, and 1 if it is not, with what differs. Without
+one the exit status is that of the verdict."""
 
 EXPECTED = "expected.yaml"
 MAX_EXPECTED = 1_000_000

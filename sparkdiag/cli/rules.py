@@ -10,12 +10,12 @@ from .parsing import near
 
 USAGE = "list|check|show|compile [FOLDER|ID] [options]"
 DESCRIPTION = """\
-  rules list            every diagnosis with the rules that conclude it
-  rules check [FOLDER]  every problem of the rule files, each with file and line;
-                        exits 0 if there is none, else 1
-  rules show ID         one rule, diagnosis, finding, signature or probe as it is written
-  rules compile [FOLDER]
-                        write the compiled rulebook, which is what diagnoses"""
+  rules list              every diagnosis with the rules that conclude it
+  rules check [FOLDER]    every problem of the rule files, with file and line;
+                          exits 0 if there is none, else 1
+  rules show ID           one entry (rule, diagnosis, finding, signature or
+                          probe) as it is written
+  rules compile [FOLDER]  write the compiled rulebook, which is what diagnoses"""
 
 ACTIONS = ("list", "check", "show", "compile")
 

@@ -6,7 +6,7 @@ DEFAULT = "diagnose"
 """What is done with targets when no verb is given. Not a verb itself."""
 
 VERBS: dict[str, tuple[str, str]] = {
-    "demo": ("demo", "serve a recorded capture on a loopback port and diagnose it live"),
+    "demo": ("demo", "a recorded server on a loopback port, diagnosed live"),
     "replay": ("replay", "diagnose a saved capture; with expected.yaml beside it, compare"),
     "rules": ("rules", "list, check, show or compile the rules"),
     "explain": ("explain", "what a rule or a diagnosis means, when it is named, and what to do"),

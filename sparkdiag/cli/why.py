@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 USAGE = "ID TARGET... [options]"
 DESCRIPTION = """\
-Says of a rule or a diagnosis (or a finding): fired, ruled out because, or cannot tell because
-which evidence is missing; for each condition, with its place in the evidence.
-Exits 0 when the question is answered, 3 when evidence is missing."""
+Says of a rule or a diagnosis (or a finding): fired, ruled out because, or
+cannot tell because which evidence is missing; for each condition, with its
+place in the evidence. Exits 0 when answered, 3 when evidence is missing."""
 
 _STATE = {"true": "fired", "false": "ruled out", "unknown": "cannot tell"}
 _MARK = {"true": "yes  ", "false": "no   ", "unknown": "?    "}
