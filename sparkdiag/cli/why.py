@@ -69,7 +69,7 @@ def _as_text(
             for place in _places(a.facts):
                 if place not in a.text:
                     out.paragraph(f"seen in {place}", 2 + len(_MARK[a.state]))
-        for missing in state.missing:
+        for missing in _telling(state):
             out.paragraph(_how_to_get(missing, book), 2, lead="to tell: ")
     return out.text()
 
@@ -89,6 +89,11 @@ def _in_report(name: str, states: list[RuleState], report: Report) -> list[str]:
 def _level(d: Diagnosis) -> str:
     notes = "".join(f"; {note}" for note in d.notes)
     return f"{d.level}, {d.confidence:.2f}, by the rule {d.rule}{notes}"
+
+
+def _telling(state: RuleState) -> tuple[str, ...]:
+    """Evidence that could still change the answer: of a rule that is ruled out, none."""
+    return () if state.state == "false" else state.missing
 
 
 def _places(facts: tuple[Any, ...]) -> list[str]:
@@ -127,8 +132,8 @@ def _as_data(
                     }
                     for a in s.answers
                 ],
-                "missing": list(s.missing),
-                "to_tell": [_how_to_get(m, book) for m in s.missing],
+                "missing": list(_telling(s)),
+                "to_tell": [_how_to_get(m, book) for m in _telling(s)],
             }
             for s in states
         ],
