@@ -109,7 +109,7 @@ def test_everything_that_a_reader_needs_is_there() -> None:
         "supported by something seen",
         "known true: vllm >=0.16,<0.33; seen 2026-05",
         "source: a playbook, section 4",
-        "sparkdiag 1.2.3, rulebook abcdef0123456789, rule engine python, fingerprint",
+        "sparkdiag 1.2.3, rulebook abcdef01, rule engine python, fingerprint",
     ):
         assert words in flat
 
@@ -181,7 +181,7 @@ def test_what_was_refuted_not_collected_and_to_do_next() -> None:
     for words in (
         "- chapter.refuted: server-ready, seen later: serve.log:300",
         "- /metrics: 404",
-        "1. larger-budget (costs: 2000 tokens)",
+        "1. larger-budget (costs 2000 tokens)",
         "tells about chapter.x, chapter.y",
         "Look at the lamp.",
         "not run: nobody there",

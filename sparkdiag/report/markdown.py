@@ -6,7 +6,19 @@ import re
 
 from ..diagnosis import Diagnosis, Report
 from .harmless import cut, harmless, one_line
-from .words import avoided, certainty, headline, place, step_tag, summary, titled, to_do_heading, where_words
+from .words import (
+    avoided,
+    certainty,
+    costs,
+    headline,
+    place,
+    signature,
+    step_tag,
+    summary,
+    titled,
+    to_do_heading,
+    where_words,
+)
 
 __all__ = ["render_markdown"]
 
@@ -33,15 +45,12 @@ def render_markdown(report: Report) -> str:
         out.append("### What to look at next")
         for probe in report.next_probes:
             told = f", tells about {', '.join(probe.separates)}" if probe.separates else ""
-            out.append(f"- {_prose(f'{probe.probe} (costs: {probe.cost}){told}')}")
+            out.append(f"- {_prose(f'{probe.probe} ({costs(probe.cost)}){told}')}")
             if probe.do:
                 out.append("  " + _prose(probe.do))
             if probe.command:
                 out.append(_fenced(probe.command, "sh", "  "))
-    out.append(
-        f"sparkdiag {report.version}, rulebook {report.rulebook}, rule engine {report.rule_engine}, "
-        f"fingerprint {report.fingerprint}"
-    )
+    out.append(signature(report))
     return "\n\n".join(out) + "\n"
 
 

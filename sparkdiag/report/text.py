@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from ..diagnosis import Diagnosis, NextProbe, Report
 from .layout import Page
-from .words import avoided, certainty, headline, place, step_tag, summary, titled, to_do_heading, where_words
+from .words import (
+    avoided,
+    certainty,
+    costs,
+    headline,
+    place,
+    signature,
+    step_tag,
+    summary,
+    titled,
+    to_do_heading,
+    where_words,
+)
 
 __all__ = ["render_text"]
 
@@ -43,11 +55,7 @@ def render_text(report: Report, *, width: int, colour: bool) -> str:
     _listing(page, "Not collected, or not readable", [f"{p.what}: {p.why}" for p in report.problems])
     _next(page, report.next_probes)
     page.blank()
-    page.paragraph(
-        f"sparkdiag {report.version}, rulebook {report.rulebook}, rule engine {report.rule_engine}, "
-        f"fingerprint {report.fingerprint}",
-        style="dim",
-    )
+    page.paragraph(signature(report), style="dim")
     return page.text()
 
 
@@ -157,7 +165,7 @@ def _next(page: Page, probes: tuple[NextProbe, ...]) -> None:
     for number, probe in enumerate(probes, 1):
         lead = f"{number}. "
         inner = 2 + len(lead)
-        page.paragraph(f"{probe.probe} (costs: {probe.cost})", 2, lead=lead)
+        page.paragraph(f"{probe.probe} ({costs(probe.cost)})", 2, lead=lead)
         if probe.do:
             page.paragraph(probe.do, inner)
         if probe.command:

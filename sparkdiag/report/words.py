@@ -6,7 +6,19 @@ from collections.abc import Mapping
 
 from ..diagnosis import Diagnosis, Evidence, Report
 
-__all__ = ["avoided", "certainty", "headline", "place", "step_tag", "summary", "titled", "to_do_heading", "where_words"]
+__all__ = [
+    "avoided",
+    "certainty",
+    "costs",
+    "headline",
+    "place",
+    "signature",
+    "step_tag",
+    "summary",
+    "titled",
+    "to_do_heading",
+    "where_words",
+]
 
 _ON = {"node": "on the node", "control": "on the control machine", "client": "in the client"}
 _RISK = {"restarts": "restarts the server", "needs-root": "needs root", "may-hang": "can hang the machine"}
@@ -75,6 +87,18 @@ def step_tag(on: str, risk: str) -> str:
 def to_do_heading(kind: str) -> str:
     """A limit is not fixed, and advice mends nothing: the heading says which it is."""
     return _TO_DO[kind]
+
+
+def signature(report: Report) -> str:
+    """What made the report, so that it can be made again; hashes are cut as version control cuts them."""
+    return (
+        f"sparkdiag {report.version}, rulebook {report.rulebook[:8]}, rule engine {report.rule_engine}, "
+        f"fingerprint {report.fingerprint}"
+    )
+
+
+def costs(cost: str) -> str:
+    return "costs nothing" if cost in ("", "none") else f"costs {cost}"
 
 
 def avoided(do: str, because: str) -> str:
