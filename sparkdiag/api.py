@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,9 +34,9 @@ async def diagnose(
 ) -> Report:
     """Collect evidence on targets (endpoint URLs, files, captures), and name the cause.
 
-    `max_generated` is in tokens, `timeout` in seconds, both for the whole run. `tools` says that tool calls are meant to
-    work; `passive` generates nothing. `client_reads` is the reasoning key that the client reads. `save` names a folder
-    for the capture. Raises UsageError for what cannot be asked, InputError for files that cannot be read; whatever an
+    `max_generated` is in tokens, `timeout` in seconds, both for the whole run. `tools` says that tool calls are meant
+    to work; `passive` generates nothing. `client_reads` is the reasoning key that the client reads. `save` names a
+    folder for the capture. Raises UsageError for what cannot be asked, InputError for files that cannot be read; whatever an
     endpoint does is a report, never an exception.
     """
     from .run import Options, run
@@ -60,13 +61,17 @@ async def diagnose(
 
 def diagnose_sync(*targets: str, **options: Any) -> Report:
     """`diagnose` for programs without an event loop; the same arguments. UsageError inside a running loop."""
-    import asyncio
+    from .run import options_from, run_sync
 
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(diagnose(*targets, **options))
-    raise UsageError("diagnose_sync was called inside a running event loop; await sparkdiag.diagnose(...) there")
+    if _loop_is_running():
+        raise UsageError("diagnose_sync was called inside a running event loop; await sparkdiag.diagnose(...) there")
+    return run_sync(targets, options_from(options)).report
+
+
+def _loop_is_running() -> bool:
+    """Asked without importing asyncio: where nobody has imported it, no loop runs."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 def diagnose_text(text: str, *more: str) -> Report:
@@ -96,8 +101,8 @@ def diagnose_exchange(
 ) -> Report:
     """Judge one proxied request and its answer. No I/O; safe from any thread or event loop.
 
-    Bodies are parsed JSON, text (JSON, SSE or other) or None. `context` may tell `engine`, `version`, `launch` (the launch
-    command), `client_reads` (the reasoning key that the client reads) and `node`.
+    Bodies are parsed JSON, text (JSON, SSE or other) or None. `context` may tell `engine`, `version`, `launch` (the
+    launch command), `client_reads` (the reasoning key that the client reads) and `node`.
     """
     from .observe.context import context_facts
 
@@ -123,8 +128,8 @@ def diagnose_capture(path: str | os.PathLike[str], *, rule_engine: str = "auto")
 def suspicious(response: Any) -> bool:
     """A cheap look at a parsed chat or completion reply: is it worth `diagnose_exchange`?
 
-    True for empty content, cut-off replies, think tags or tool-call markup in content, byte-level letters, one character
-    over and over, and for errors. Never raises.
+    True for empty content, cut-off replies, think tags or tool-call markup in content, byte-level letters, one
+    character over and over, and for errors. Never raises.
     """
     if not isinstance(response, Mapping):
         return True
@@ -150,7 +155,9 @@ def suspicious(response: Any) -> bool:
 
 def _odd(text: str) -> bool:
     head = text if len(text) <= 4000 else text[:2000] + text[-2000:]
-    if any(mark in head for mark in ("think>", "<tool_call", "[TOOL_CALLS]", "Ġ", "Ċ", "\ufffd", "<function=", "!!!!!!!!")):
+    if any(
+        mark in head for mark in ("think>", "<tool_call", "[TOOL_CALLS]", "Ġ", "Ċ", "\ufffd", "<function=", "!!!!!!!!")
+    ):
         return True
     squeezed = head.strip()
     return len(squeezed) >= 24 and len(set(squeezed)) <= 3

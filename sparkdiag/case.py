@@ -1,4 +1,4 @@
-"""The pure path: evidence into a case with its facts, its inference and its report. What a live run saves, this replays."""
+"""The pure path: evidence into a case with facts, inference and report. What a live run saves, this replays."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..facts import NOWHERE, Fact, Looked, Source, Where
@@ -45,6 +45,8 @@ def observe_exchange(exchange: Exchange) -> list[Fact]:
     request = _request_object(exchange.request)
     asked = read_request(request, exchange.path)
     error = read_error(body, exchange.status)
+    if exchange.status is None and error is not None and error.code is not None:
+        exchange = replace(exchange, status=error.code)
     common = {"source": exchange.source, "where": exchange.where, "order": exchange.order}
     facts: list[Fact] = [_http_fact(exchange, body, asked, error, headers)]
     looked = ["http"]

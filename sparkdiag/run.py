@@ -1,0 +1,284 @@
+"""The rounds: collect, observe, infer, and again with the probes that the rules ask for, within what is allowed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from .capture import Capture, Item, Target
+from .case import Case, judge
+from .diagnosis import Problem
+from .errors import Interrupted, UsageError
+from .observe.collected import observe_capture
+from .targets import Recognised, recognise
+
+__all__ = ["Options", "case_from_targets", "replay", "run"]
+
+MAX_ROUNDS = 3
+"""The passive tier is the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything that may be asked of a run; see `sparkdiag.diagnose`."""
+
+    model: str | None = None
+    api_key: str | None = None
+    ssh: tuple[str, ...] = ()
+    local: bool = False
+    container: str | None = None
+    logs: tuple[str, ...] = ()
+    client_reads: str | None = None
+    tools: bool = False
+    passive: bool = False
+    max_generated: int = 1500
+    timeout: float = 60.0
+    save: str | None = None
+    rule_engine: str = "auto"
+    metrics_gap: float = 1.0
+    """Seconds between the two samples of the passive tier."""
+    later_gap: float = 12.0
+    """Seconds before the later sample that tells a frozen engine from a long prefill."""
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """What a run has so far: an interrupt still finds it here."""
+
+    capture: Capture = field(default_factory=Capture)
+    problems: list[Problem] = field(default_factory=list)
+    not_run: dict[str, str] = field(default_factory=dict)
+    engine: str = "auto"
+
+    def add(self, items: Sequence[Item]) -> None:
+        self.capture = self.capture.with_items(*items)
+        for item in items:
+            told = _problem(item)
+            if told is not None and told not in self.problems:
+                self.problems.append(told)
+            if item.status == "skipped":
+                self.not_run.setdefault(item.probe, item.why or "skipped")
+
+    def judged(self) -> Case:
+        capture = self.capture
+        return judge(
+            lambda book: observe_capture(capture, tuple(book.signatures.values())),
+            rule_engine=self.engine,
+            problems=self.problems,
+            not_run=self.not_run,
+            capture=capture,
+        )
+
+
+async def run(targets: Sequence[str], options: Options, evidence: _Evidence | None = None) -> Case:
+    """One case out of all targets: files are read, endpoints looked at in rounds."""
+    if options.ssh or options.local or options.container:
+        raise UsageError(
+            "looking at the node itself (ssh, local, container) is not built yet; paste the commands' output"
+        )
+    known = [recognise(target) for target in targets]
+    if not known and not options.logs:
+        raise UsageError("nothing to look at: name an endpoint, a file or a capture")
+    evidence = evidence or _Evidence()
+    evidence.engine = options.rule_engine
+    _begin(evidence, known, options)
+    read_files(evidence, known, options.logs)
+    endpoints = [item for item in known if item.kind == "endpoint"]
+    case = evidence.judged() if not endpoints else await _rounds(endpoints, options, evidence)
+    if options.save is not None:
+        from .capture_io import save
+
+        save(evidence.capture, options.save)
+    return case
+
+
+def _begin(evidence: _Evidence, known: Sequence[Recognised], options: Options) -> None:
+    targets = tuple(
+        Target(f"t{number}", "endpoint", _without_secrets(item.name))
+        for number, item in enumerate((k for k in known if k.kind == "endpoint"), 1)
+    )
+    answers: dict[str, Any] = {}
+    if options.client_reads is not None:
+        answers["client_reads"] = options.client_reads
+    if options.tools:
+        answers["tools"] = True
+    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) if targets else ""
+    evidence.capture = Capture(started=started, targets=targets, answers=answers)
+
+
+def _without_secrets(address: str) -> str:
+    from .redact import redact_url
+
+    return redact_url(address)
+
+
+async def _rounds(endpoints: Sequence[Recognised], options: Options, evidence: _Evidence) -> Case:
+    import asyncio
+
+    from .collect import Settings, collect_active, collect_passive, collect_probe
+
+    begin = time.monotonic()
+    deadline = begin + options.timeout
+
+    def clock() -> float:
+        return time.monotonic() - begin
+
+    settings = [
+        Settings(
+            target=target.id,
+            address=endpoint.name,
+            api_key=options.api_key,
+            model=options.model,
+            tools=options.tools,
+            max_generated=options.max_generated,
+            seconds=options.timeout,
+            metrics_gap=options.metrics_gap,
+            later_gap=options.later_gap,
+            clock=clock,
+        )
+        for target, endpoint in zip(evidence.capture.targets, endpoints, strict=True)
+    ]
+    async with asyncio.TaskGroup() as group:
+        passive = [group.create_task(collect_passive(one)) for one in settings]
+    per_target = [list(task.result()) for task in passive]
+    evidence.add([item for items in per_target for item in items])
+    case = evidence.judged()
+    for number in range(2, MAX_ROUNDS + 1):
+        if time.monotonic() >= deadline:
+            evidence.problems.append(Problem("time", f"the deadline of {options.timeout:g} s was reached"))
+            break
+        fresh: list[Item] = []
+        for one, items in zip(settings, per_target, strict=True):
+            new: list[Item] = []
+            if number == 2 and not options.passive:
+                new += await collect_active(one, items)
+            for probe in _wanted(case, options, {item.probe for item in (*items, *new)}):
+                new += await collect_probe(probe, one, [*items, *new])
+            items += new
+            fresh += new
+        if options.passive and number == 2:
+            evidence.not_run.update(dict.fromkeys(_ACTIVE, "--passive generates nothing"))
+        if not fresh and number > 2:
+            break
+        evidence.add(fresh)
+        case = evidence.judged()
+    return case
+
+
+_PASSIVE_LATER = ("metrics-later",)
+_ACTIVE = ("chat", "completion", "chat-larger-budget", "chat-again", "chat-thinking-off", "tools", "logit")
+_ON_DEMAND = (*_PASSIVE_LATER, "chat-larger-budget", "chat-again", "chat-thinking-off", "tools")
+
+
+def _wanted(case: Case, options: Options, done: set[str]) -> list[str]:
+    """The probes that the rules ask for, that can be run here, are allowed, and have not been run."""
+    allowed = _PASSIVE_LATER if options.passive else _ON_DEMAND
+    return [p.probe for p in case.inference.next_probes if p.probe in allowed and p.probe not in done]
+
+
+def _problem(item: Item) -> Problem | None:
+    """What could not be collected, in words; a refused port is evidence, and told by its diagnosis."""
+    if item.status in ("ok", "http-error", "exit-error"):
+        return Problem(item.probe, "only the beginning was read") if item.truncated and item.why is None else None
+    words = {
+        "refused": "the connection was refused",
+        "timeout": "no answer in time",
+        "reset": "the connection was reset",
+        "dns": "the name does not resolve",
+        "tls": "TLS failed",
+        "denied": "not allowed",
+        "not-found": "not there",
+        "skipped": "not run",
+    }[item.status]
+    return Problem(item.probe, f"{words}: {item.why}" if item.why else words)
+
+
+def read_files(evidence: _Evidence, known: Sequence[Recognised], logs: Sequence[str]) -> None:
+    """Files, captures and standard input into items of the capture."""
+    from .files import read_standard_input, read_text_file
+
+    for item in known:
+        if item.kind == "capture":
+            _add_capture(evidence, item.name)
+        elif item.kind == "file":
+            _add_capture(evidence, item.name) if item.name.endswith(".json") else _add_text(
+                evidence, read_text_file(item.name), "file"
+            )
+        elif item.kind == "stdin":
+            _add_text(evidence, read_standard_input(), "file")
+    for name in logs:
+        _add_text(evidence, read_text_file(name), "log")
+
+
+def _add_text(evidence: _Evidence, read: tuple[str, str, list[Problem]], probe: str) -> None:
+    name, text, problems = read
+    evidence.problems += problems
+    evidence.add([Item(target="", probe=probe, status="ok", file=name, text=text)])
+
+
+def _add_capture(evidence: _Evidence, path: str) -> None:
+    from .capture_io import load
+
+    capture, problems = load(path)
+    evidence.problems += [Problem(what, why) for what, why in problems]
+    first = evidence.capture
+    evidence.capture = Capture(
+        started=first.started or capture.started,
+        targets=(*first.targets, *capture.targets),
+        items=first.items,
+        answers={**capture.answers, **first.answers},
+    )
+    evidence.add(capture.items)
+
+
+def replay(path: str, *, rule_engine: str = "auto") -> Case:
+    """The pure path over a saved capture: the same report as the live run that saved it."""
+    evidence = _Evidence(engine=rule_engine)
+    _add_capture(evidence, path)
+    return evidence.judged()
+
+
+def case_from_targets(targets: Sequence[str], arguments: Mapping[str, Any]) -> Case:
+    """A whole case, for `why` and `explain`: the targets and keyword arguments of `sparkdiag.diagnose`."""
+    return run_sync(targets, options_from(arguments))
+
+
+def options_from(arguments: Mapping[str, Any]) -> Options:
+    """Options from the keyword arguments of `sparkdiag.diagnose`. UsageError for one that does not exist."""
+    given = dict(arguments)
+    for name, words in (("log", "logs"), ("ssh", "ssh")):
+        if name in given:
+            value = given.pop(name)
+            given[words] = (value,) if isinstance(value, str) else tuple(value)
+    known = {f.name for f in fields(Options)}
+    for name in given:
+        if name not in known:
+            raise UsageError(f"diagnose takes no argument '{name}'")
+    return Options(**given)
+
+
+def run_sync(targets: Sequence[str], options: Options) -> Case:
+    """`run` without a loop of the caller's. Interrupted, with the report on what was collected, after Control-C."""
+    import asyncio
+
+    evidence = _Evidence()
+    try:
+        if all(recognise(target).kind != "endpoint" for target in targets):
+            return _without_loop(targets, options, evidence)
+        return asyncio.run(run(targets, options, evidence))
+    except KeyboardInterrupt:
+        evidence.problems.append(Problem("interrupt", "stopped by the user; judged by what was collected so far"))
+        raise Interrupted(evidence.judged().report) from None
+
+
+def _without_loop(targets: Sequence[str], options: Options, evidence: _Evidence) -> Case:
+    """Files alone need no event loop: importing asyncio costs as much as judging a small log."""
+    steps = run(targets, options, evidence)
+    try:
+        steps.send(None)
+    except StopIteration as done:
+        case: Case = done.value
+        return case
+    raise AssertionError("a run over files waited for something")
