@@ -194,7 +194,7 @@ def test_why_shows_what_fired_with_its_places(evidence: list[Fact], capsys: pyte
     assert text.startswith("demo.budget-spent: fired The report claims it: ")
     assert "yes chat with finish_reason = length and content_chars = 0 and at_token_cap" in text
     assert "seen in reply.json $.choices[0]" in text
-    assert "to tell: completion is missing; the probe ask-again (2000 tokens) gives it" in text
+    assert "to tell: completion is missing; the probe ask-again (costs 2000 tokens) gives it" in text
 
 
 def test_why_tells_a_symptom_from_a_claim(evidence: list[Fact], capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,7 +216,7 @@ def test_why_not_gives_the_value_that_rules_it_out(evidence: list[Fact], capsys:
 def test_why_not_says_what_is_missing(evidence: list[Fact], capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, "why-not", "demo.budget-spent", "reply.json", status=3)
     assert text.startswith("demo.budget-spent: cannot tell")
-    assert "to tell: chat is missing; the probe ask-again (2000 tokens) gives it: Ask with a larger budget." in text
+    assert "chat is missing; the probe ask-again (costs 2000 tokens) gives it: Ask with a larger budget." in text
 
 
 def test_why_of_a_finding_and_as_json(evidence: list[Fact], capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,7 +109,7 @@ def test_everything_that_a_reader_needs_is_there() -> None:
         "supported by something seen",
         "known true: vllm >=0.16,<0.33; seen 2026-05",
         "source: a playbook, section 4",
-        "sparkdiag 1.2.3, rulebook abcdef01, rule engine python, fingerprint",
+        "sparkdiag 1.2.3, rulebook abcdef01, engine python, fingerprint",
     ):
         assert words in flat
 

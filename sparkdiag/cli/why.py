@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
+from ..report.words import costs
 from .options import add_collecting, add_engine, library_arguments
 from .output import check_output, emit, emit_json, page
 
@@ -70,7 +71,10 @@ def _as_text(
                 if place not in a.text:
                     out.paragraph(f"seen in {place}", 2 + len(_MARK[a.state]))
         for missing in _telling(state):
-            out.paragraph(_how_to_get(missing, book), 2, lead="to tell: ")
+            sentence, command = _how_to_get(missing, book)
+            out.paragraph(sentence, 2, lead="to tell: ")
+            if command:
+                out.verbatim(command, 4)
     return out.text()
 
 
@@ -100,14 +104,15 @@ def _places(facts: tuple[Any, ...]) -> list[str]:
     return list(dict.fromkeys(place for fact in facts if (place := fact.source.place())))
 
 
-def _how_to_get(missing: str, book: Rulebook) -> str:
+def _how_to_get(missing: str, book: Rulebook) -> tuple[str, str | None]:
+    """What to do to get missing evidence, and the command that does it, if one does."""
     from ..infer.probes import supplier
 
     probe = supplier(book, missing)
     if probe is None:
-        return f"{missing} is missing"
-    how = probe.command or probe.do
-    return f"{missing} is missing; the probe {probe.id} ({probe.cost}) gives it" + (f": {how}" if how else "")
+        return f"{missing} is missing", None
+    how = f": {probe.do}" if probe.do else ""
+    return f"{missing} is missing; the probe {probe.id} ({costs(probe.cost)}) gives it{how}", probe.command
 
 
 def _as_data(
@@ -133,7 +138,7 @@ def _as_data(
                     for a in s.answers
                 ],
                 "missing": list(_telling(s)),
-                "to_tell": [_how_to_get(m, book) for m in _telling(s)],
+                "to_tell": [dict(zip(("do", "command"), _how_to_get(m, book), strict=True)) for m in _telling(s)],
             }
             for s in states
         ],

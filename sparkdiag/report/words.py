@@ -92,7 +92,7 @@ def to_do_heading(kind: str) -> str:
 def signature(report: Report) -> str:
     """What made the report, so that it can be made again; hashes are cut as version control cuts them."""
     return (
-        f"sparkdiag {report.version}, rulebook {report.rulebook[:8]}, rule engine {report.rule_engine}, "
+        f"sparkdiag {report.version}, rulebook {report.rulebook[:8]}, engine {report.rule_engine}, "
         f"fingerprint {report.fingerprint}"
     )
 
