@@ -257,7 +257,11 @@ class _Reader:
         if name in ("length", "utf8bytelength", "type", "keys"):
             return At(given.path, name) if isinstance(given, At) and given.measure is None else UNKNOWN
         if name in ("tostring", "@json", "tojson"):
-            return At(given.path, given.measure, True) if isinstance(given, At) else Made(given.items, given.form, None, True)
+            return (
+                At(given.path, given.measure, True)
+                if isinstance(given, At)
+                else Made(given.items, given.form, None, True)
+            )
         if name in ("values", "@text", "strings", "numbers"):
             return given
         if name in ("first", "last"):
@@ -518,6 +522,11 @@ def _plain(text: str, shape: Shape) -> Any:
     """A text printed without quotes: null and numbers are themselves where the shape is no text of a model."""
     if text == "null":
         return None
-    if isinstance(shape, Made) or shape.measure or shape.path[-1:] and shape.path[-1] not in _TEXTS | {"finish_reason", "id"}:
+    if (
+        isinstance(shape, Made)
+        or shape.measure
+        or shape.path[-1:]
+        and shape.path[-1] not in _TEXTS | {"finish_reason", "id"}
+    ):
         return _json_or(text)
     return text

@@ -68,13 +68,16 @@ _ALONE = frozenset(
     "top htop mpstat vmstat iostat df lsof ss netstat date hostname whoami id ulimit rdma ethtool numactl swapon nvtop".split()
 )
 """Programs that are run without any argument."""
-_WITH_ARGUMENTS = frozenset(
-    "curl wget cat jq grep egrep zgrep rg tail head less sed awk ls ping ping6 ssh scp journalctl ps python python3 bash sh "
-    "echo getent nslookup dig traceroute mpirun torchrun py-spy busctl cuobjdump nsys strings strace find du stat wc sort "
-    "watch timeout time sudo nohup env export cd mkdir chmod sleep kill pkill nc telnet openssl iperf3 ib_write_bw "
-    "nccl-tests all_reduce_perf sar numactl taskset pip3 conda source test xxd md5sum sha256sum cmp diff tee nvcc tar "
-    "llama-server trtllm-serve ollama transformers".split()
-) | _ALONE
+_WITH_ARGUMENTS = (
+    frozenset(
+        "curl wget cat jq grep egrep zgrep rg tail head less sed awk ls ping ping6 ssh scp journalctl ps python python3 bash sh "
+        "echo getent nslookup dig traceroute mpirun torchrun py-spy busctl cuobjdump nsys strings strace find du stat wc sort "
+        "watch timeout time sudo nohup env export cd mkdir chmod sleep kill pkill nc telnet openssl iperf3 ib_write_bw "
+        "nccl-tests all_reduce_perf sar numactl taskset pip3 conda source test xxd md5sum sha256sum cmp diff tee nvcc tar "
+        "llama-server trtllm-serve ollama transformers".split()
+    )
+    | _ALONE
+)
 _ALSO_ENGLISH = frozenset(
     "head tail less test sort watch find source tee stat strings time top free date env mount cat cut make id strace".split()
 )
@@ -83,7 +86,7 @@ _PLAIN_ARGUMENT = re.compile(r"-{1,2}\w|[/~|]|\./")
 _ARGUMENT = re.compile(r"-{1,2}[\w?]|[./~$'\"{(<>|&@]|\d|[\w.-]*[./:=@*][\w./:@*-]*|\S+\.\w{1,5}\Z")
 _PROSE = re.compile(
     r"(?:is|are|was|were|shows?|says?|said|gives?|prints?|reports?|works?|worked|fails?|failed|the|a|an|and|or|but|on|in|for|"
-    r"with|from|to|of|that|this|it|not|no|still|then|when|after|before|does|did|has|had|will|can|output|returns?|crashe[sd]|hangs?)\b"
+    r"with|from|to|of|that|this|it|as|not|no|still|then|when|after|before|does|did|has|had|will|can|output|returns?|crashe[sd]|hangs?)\b"
 )
 
 
@@ -100,6 +103,8 @@ def is_command(text: str) -> bool:
     if program in _BARE_WORDS:
         if not arguments or arguments[0] not in _BARE_WORDS[program]:
             return False
+        if arguments[0] in ("run", "serve", "start") and len(arguments) > 1:
+            return re.match(r"[-$\"'./~]|\S*[-/:.=\d]", arguments[1]) is not None
         return len(arguments) == 1 or not _PROSE.match(arguments[1])
     if program == "python" or program == "python3":
         return bool(arguments) and (arguments[0] in ("-m", "-c", "-V", "--version") or arguments[0].endswith(".py"))
@@ -138,7 +143,7 @@ def read_typed(lines: list[str], at: int, *, weak: bool = True, bare: bool = Fal
         found = _WEAK.match(line) if weak else None
         if found and is_command(found["rest"]):
             rest = found["rest"]
-        elif bare and is_command(line):
+        elif bare and line[:1].strip() and is_command(line):
             rest = line
         else:
             return None
@@ -196,11 +201,11 @@ def _goes_on(text: str) -> bool:
     return bool(_LOOP.match(text)) and not _DONE.search(text)
 
 
-_REMARK = re.compile(r"\s+#\s+([^'\"]*)\Z")
+_REMARK = re.compile(r"\s+#\s+([^'\"]*)\Z|\s{3,}\(([^()]*)\)\Z")
 
 
 def _typed(text: str, at: int, end: int, host: str | None, user: str | None) -> Typed:
-    remark = _REMARK.search(text) if "#" in text and "\n" not in text else None
+    remark = _REMARK.search(text) if "\n" not in text else None
     if remark and balanced(text[: remark.start()]):
-        return Typed(text[: remark.start()].strip(), at, end, remark.group(1).strip(), host, user)
+        return Typed(text[: remark.start()].strip(), at, end, (remark[1] or remark[2] or "").strip(), host, user)
     return Typed(text.strip(), at, end, None, host, user)

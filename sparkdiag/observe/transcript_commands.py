@@ -12,7 +12,9 @@ __all__ = ["Inner", "assign_output", "log_source", "unwrap"]
 
 _MAX_WRAPS = 6
 _SSH_VALUES = frozenset("-o -p -i -l -L -R -D -F -J -W -b -c -E -e -I -m -O -Q -S -w -B".split())
-_EXEC_VALUES = frozenset("-e --env -u --user -w --workdir --env-file --index --detach-keys -f --file -p --project-name".split())
+_EXEC_VALUES = frozenset(
+    "-e --env -u --user -w --workdir --env-file --index --detach-keys -f --file -p --project-name".split()
+)
 _TRIVIAL = frozenset({"true", "exit", "hostname", "whoami", "uptime", "echo", ":", "id", "pwd"})
 _SSH_ERROR = re.compile(
     r"ssh: |Permission denied \(|Host key verification failed|banner exchange|Connection (?:timed out|refused|closed|reset)|"

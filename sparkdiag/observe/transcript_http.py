@@ -198,7 +198,13 @@ class Answer:
 def exchanges(curl: Curl, lines: list[str]) -> list[Answer]:
     """The printed lines as the answer to one curl command: head, write-out and jq's cuts undone."""
     text = "\n".join(lines)
-    meta: dict[str, Any] = {"method": curl.method, "path": curl.path, "url": curl.url, "request": _body(curl), "status": None}
+    meta: dict[str, Any] = {
+        "method": curl.method,
+        "path": curl.path,
+        "url": curl.url,
+        "request": _body(curl),
+        "status": None,
+    }
     if curl.key_sent is not None:
         meta["key_sent"] = curl.key_sent
     if curl.body_file:
@@ -276,8 +282,11 @@ def _shaped(curl: Curl, shaped: Filter, text: str, answer: Answer) -> list[Answe
     if keeps and len(printed) == 1 and isinstance(printed[0].document(), (dict, list)):
         if whole[0] != ():
             meta["response_text"] = json.dumps(printed[0].document(), ensure_ascii=False)
-    elif whole and whole[0][:1] == ("data",) and printed:
-        meta["response_text"] = json.dumps({"object": "list", **printed[0].document()}, ensure_ascii=False)
+    elif len(printed) == 1 and not printed[0].measures:
+        document = printed[0].document()
+        if isinstance(document, dict) and "choices" not in document:
+            listed = {"object": "list"} if "data" in document else {}
+            meta["response_text"] = json.dumps({**listed, **document}, ensure_ascii=False)
     if curl.cut:
         meta["cut"] = True
     return [replace(answer, meta=meta)]
@@ -332,7 +341,9 @@ def read_http(lines: list[str], start: int, end: int) -> Answer | None:
         return None
     body_start = at
     at = _reply_body(lines, at, end) if meta["status"] is not None else at
-    meta["response_text"] = "\n".join(line for line in lines[body_start:at] if not (verbose and _VERBOSE.match(line))).strip("\n")
+    meta["response_text"] = "\n".join(
+        line for line in lines[body_start:at] if not (verbose and _VERBOSE.match(line))
+    ).strip("\n")
     meta["body_line"] = body_start
     return Answer(start, at, meta)
 

@@ -18,7 +18,7 @@ _LOGGED = re.compile(
     r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d"
     r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL): +\S"
     r"|\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"
-    r"|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"
+    r"|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\S*[ \t]+[^\s\d]"
     r"|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)? [\w.-]+ [\w@./\\:-]+(?:\[\d+\])?: "
     r"|[\w.-]+ kernel: "
     r"|\[ *\d+\.\d{5,6}\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\] "
@@ -80,7 +80,9 @@ def is_launch(line: str) -> bool:
     return _LAUNCH.match(line) is not None or _UNIT.match(line) is not None
 
 
-_JSONISH = re.compile(r"\s*(?:\"[^\"]*\"\s*[:,]|[{}\[\]]+,?\s*\Z|\"[^\"]*\",?\s*\Z|-?\d[\d.eE+-]*,?\s*\Z|(?:true|false|null),?\s*\Z)")
+_JSONISH = re.compile(
+    r"\s*(?:\"[^\"]*\"\s*[:,]|[{}\[\]]+,?\s*\Z|\"[^\"]*\",?\s*\Z|-?\d[\d.eE+-]*,?\s*\Z|(?:true|false|null),?\s*\Z)"
+)
 _MAX_TRIES = 200
 
 
@@ -109,19 +111,28 @@ def json_block(lines: list[str], start: int, end: int, tries: JsonTries) -> tupl
     text = line
     if not _closes(line):
         stop = start + 1
-        while stop < end and (_JSONISH.match(lines[stop]) or not lines[stop].strip() or lines[stop][:1] in (" ", "\t", "}", "]")):
+        while stop < end and (
+            _JSONISH.match(lines[stop]) or not lines[stop].strip() or lines[stop][:1] in (" ", "\t", "}", "]")
+        ):
             stop += 1
         text = "\n".join(lines[start:stop])
     offset = len(text) - len(text.lstrip(" "))
     try:
         document, at = json.JSONDecoder().raw_decode(text, offset)
     except (ValueError, RecursionError):
-        tries.left -= 1
+        tries.left -= 1 + text.count("\n") // 500
         return _broken(lines, start, end)
     last = start + text.count("\n", 0, at)
     rest = text[at:].split("\n", 1)[0].strip()
-    if isinstance(document, (dict, list)) and (not rest or (isinstance(document, dict) and re.fullmatch(r"\d{3}(?: [\d.]+)?", rest))):
-        if isinstance(document, list) and last == start and len(document) < 2 and not any(isinstance(i, (dict, str)) for i in document):
+    if isinstance(document, (dict, list)) and (
+        not rest or (isinstance(document, dict) and re.fullmatch(r"\d{3}(?: [\d.]+)?", rest))
+    ):
+        if (
+            isinstance(document, list)
+            and last == start
+            and len(document) < 2
+            and not any(isinstance(i, (dict, str)) for i in document)
+        ):
             return None
         return last + 1, document, True
     return None
@@ -217,7 +228,12 @@ _CONFIG_KEYS = frozenset(
 
 def document_kind(document: Any) -> str:
     """config for a model's own files, else json."""
-    if isinstance(document, dict) and len(_CONFIG_KEYS & set(document)) >= 1 and "choices" not in document and "messages" not in document:
+    if (
+        isinstance(document, dict)
+        and len(_CONFIG_KEYS & set(document)) >= 1
+        and "choices" not in document
+        and "messages" not in document
+    ):
         return "config"
     return "json"
 

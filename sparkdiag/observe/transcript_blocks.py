@@ -1,0 +1,174 @@
+"""Text that no command printed, cut where its kind changes: logs, documents, requests, configurations, scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .prompts import read_typed
+from .transcript_http import read_http, starts_http
+from .transcript_kinds import (
+    JsonTries,
+    document_kind,
+    headless_json,
+    is_env,
+    is_launch,
+    is_log_line,
+    is_metric,
+    json_block,
+    looks_logged,
+    sse_block,
+    yaml_block,
+)
+
+__all__ = ["Block", "split"]
+
+
+@dataclass(slots=True)
+class Block:
+    """Lines `start` to `end` (exclusive), all of one kind."""
+
+    kind: str
+    start: int
+    end: int
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+def split(lines: list[str], start: int, end: int, tries: JsonTries) -> list[Block]:
+    """The blocks of a stretch of lines, in order and without gaps; blank lines go with what stands before them."""
+    out: list[Block] = []
+    at = start
+    while at < end:
+        if not lines[at].strip():
+            if out:
+                out[-1].end = at + 1
+            else:
+                out.append(Block("blank", at, at + 1))
+            at += 1
+            continue
+        block = _document(lines, at, end, tries) or _script(lines, at, end) or _remark(lines, at)
+        if block is None:
+            if out and out[-1].kind == "loose":
+                out[-1].end = at + 1
+            else:
+                out.append(Block("loose", at, at + 1))
+            at += 1
+            continue
+        out.append(block)
+        at = block.end
+    return _settled(lines, out)
+
+
+def _document(lines: list[str], at: int, end: int, tries: JsonTries) -> Block | None:
+    line = lines[at]
+    if line[:1] in "GPHDO<>" and starts_http(line):
+        answer = read_http(lines, at, end)
+        if answer is not None and answer.end > at:
+            return Block("exchange", at, answer.end, answer.meta)
+    if line.lstrip(" ")[:1] in ("{", "["):
+        found = json_block(lines, at, end, tries)
+        if found is not None:
+            stop, document, whole = found
+            return Block(document_kind(document), at, stop, {"doc": document} if whole else {"truncated": True})
+    if line[:1] in ' \t"' or line.lstrip()[:1] == '"':
+        stop = headless_json(lines, at, end) if line.lstrip()[:1] == '"' else at
+        if stop > at:
+            return Block("json", at, stop, {"truncated": True})
+    if line.startswith(("data:", "event:")):
+        stop = sse_block(lines, at, end)
+        if stop > at:
+            return Block("sse", at, stop)
+    if is_metric(line):
+        stop = at
+        while stop < end and (
+            is_metric(lines[stop]) or (not lines[stop].strip() and stop + 1 < end and is_metric(lines[stop + 1]))
+        ):
+            stop += 1
+        return Block("metrics", at, stop)
+    if line[:1].isalpha():
+        found_yaml = yaml_block(lines, at, end)
+        if found_yaml is not None:
+            return Block(found_yaml[1], at, found_yaml[0])
+    return None
+
+
+def _remark(lines: list[str], at: int) -> Block | None:
+    """A line that only remarks, as in a shell: `# second start`."""
+    if lines[at].startswith("# ") and len(lines[at]) < 400:
+        return Block("comment", at, at + 1)
+    return None
+
+
+def _script(lines: list[str], at: int, end: int) -> Block | None:
+    """Commands that start servers, with the variables, comments and line continuations around them."""
+    line = lines[at]
+    if not (is_launch(line) or line.startswith("#!/") or (is_env(line) and not looks_logged(line))):
+        return None
+    stop = at
+    while stop < end:
+        line = lines[stop]
+        if not line.strip():
+            if stop + 1 < end and _scripted(lines[stop + 1]):
+                stop += 1
+                continue
+            break
+        if line.startswith("#!") or is_env(line) or _setting(line):
+            typed = read_typed(lines, stop, weak=False, bare=True)
+            stop = typed.end if typed is not None else stop + 1
+        elif is_launch(line):
+            typed = read_typed(["$ " + line, *lines[stop + 1 : min(end, stop + 400)]], 0)
+            stop += typed.end if typed is not None else 1
+        elif stop > at and line.startswith("#") and lines[at].startswith("#!"):
+            stop += 1
+        elif stop > at and lines[at].startswith("#!") and not is_log_line(line):
+            stop += 1
+        else:
+            break
+    return Block("launch", at, min(stop, end)) if stop > at else None
+
+
+def _scripted(line: str) -> bool:
+    return (is_launch(line) or is_env(line) or _setting(line)) and not looks_logged(line)
+
+
+_SETTINGS = (
+    "set -",
+    "source ",
+    "ulimit ",
+    "cd ",
+    "Restart",
+    "Type=",
+    "User=",
+    "Group=",
+    "After=",
+    "Requires=",
+    "WantedBy=",
+)
+_MORE_SETTINGS = (
+    "Description=",
+    "Timeout",
+    "KillMode=",
+    "PrivateTmp=",
+    "WorkingDirectory=",
+    "StandardOutput=",
+    "Wants=",
+    "Limit",
+)
+
+
+def _setting(line: str) -> bool:
+    return line.startswith(_SETTINGS) or line.startswith(_MORE_SETTINGS) and "=" in line
+
+
+def _settled(lines: list[str], blocks: list[Block]) -> list[Block]:
+    """Loose lines become log or text; leading blank lines join the first block."""
+    out: list[Block] = []
+    for block in blocks:
+        if block.kind == "loose":
+            block.kind = "log" if any(is_log_line(line) for line in lines[block.start : block.end]) else "text"
+        if out and out[-1].kind == "blank":
+            block.start = out.pop().start
+        out.append(block)
+    if out and out[-1].kind == "blank":
+        out[-1].kind = "text"
+    return out

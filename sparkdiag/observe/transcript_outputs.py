@@ -1,0 +1,246 @@
+"""Typed commands with their output, and text without any command, into parts: pieces before they get their place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from .jq_shapes import json_values, read_filter, restore
+from .prompts import Typed
+from .shell import pipeline
+from .transcript_blocks import split
+from .transcript_commands import assign_output, log_source, unwrap
+from .transcript_http import Answer, Curl, exchanges, read_curl
+from .transcript_kinds import JsonTries, document_kind, is_launch, is_metric, kind_of, looks_logged, yaml_kind
+
+__all__ = ["Part", "command_parts", "plain_parts"]
+
+
+@dataclass(slots=True)
+class Part:
+    """One piece to be: lines `start` to `end` are its text, `begin` is where all that belongs to it begins."""
+
+    kind: str
+    begin: int
+    start: int
+    end: int
+    command: str | None = None
+    text: str | None = None
+    """Where the text is not simply the lines."""
+    node: str | None = None
+    container: str | None = None
+    remark: str | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+def plain_parts(lines: list[str], start: int, end: int, tries: JsonTries) -> list[Part]:
+    """Text that no command printed."""
+    out = []
+    for block in split(lines, start, end, tries):
+        stop = block.end
+        while stop > block.start and not lines[stop - 1].strip():
+            stop -= 1
+        if stop == block.start:
+            continue
+        part = Part(block.kind, block.start, block.start, stop, meta=block.meta)
+        if block.kind == "comment":
+            part.remark = lines[block.start].lstrip("# ").strip()
+        elif block.kind == "exchange":
+            part.start = min(block.meta.pop("body_line", block.start), stop)
+        out.append(part)
+    return out
+
+
+def command_parts(typed: Typed, lines: list[str], at: int, body: int, end: int, tries: JsonTries) -> list[Part]:
+    """A typed command and what it printed."""
+    stop = end
+    while stop > body and not lines[stop - 1].strip():
+        stop -= 1
+    printed = lines[body:stop]
+    cut = _later_log(typed.command, printed)
+    after = plain_parts(lines, body + cut, stop, tries) if cut is not None else []
+    stop = stop if cut is None else body + cut
+    while stop > body and not lines[stop - 1].strip():
+        stop -= 1
+    out: list[Part] = []
+    loop = _loop(typed.command, lines, body, stop)
+    if loop:
+        out = loop
+    else:
+        for command, first, last in assign_output(typed.command, lines[body:stop]):
+            out += _one(command, lines, body + first, min(body + last, stop), at if not out else body + first, tries)
+    if out and typed.comment:
+        out[0].meta["comment"] = typed.comment
+    return out + after
+
+
+def _later_log(command: str, printed: list[str]) -> int | None:
+    """Where a log begins, after a blank line, that the command did not print."""
+    if is_launch(command) or log_source(unwrap(command).command)[0]:
+        return None
+    for number in range(1, len(printed)):
+        if not printed[number - 1].strip() and looks_logged(printed[number]):
+            return None if any(map(looks_logged, printed[:number])) else number
+    return None
+
+
+def _one(command: str, lines: list[str], start: int, end: int, begin: int, tries: JsonTries) -> list[Part]:
+    """One command of a list, with its share of the output."""
+    text = "\n".join(lines[start:end])
+    inner = unwrap(command, text)
+    base = Part("output", begin, start, end, inner.command, node=inner.node, container=inner.container)
+    if inner.command != command:
+        base.meta["typed"] = command
+    logs, container = log_source(inner.command)
+    base.container = base.container or container
+    curl = read_curl(inner.command)
+    if curl is not None:
+        return _asked(curl, lines, base)
+    if is_launch(inner.command) or "<<" in inner.command:
+        launch = Part(
+            "launch", begin, begin, begin, None, inner.command, inner.node, inner.container, meta=dict(base.meta)
+        )
+        if is_launch(inner.command):
+            launch.end = start
+            base.begin = start
+            base.kind = kind_of(lines[start:end])
+            return [launch, base] if end > start else [launch]
+    base.kind = kind_of(lines[start:end], logs=logs)
+    stages = pipeline(inner.command)
+    jq = next((s for s in stages if s.words[:1] == ("jq",)), None)
+    if jq is not None and base.kind in ("json", "output"):
+        _filtered(jq.words[1:], stages[-1] is jq, text, base)
+    elif base.kind == "json":
+        values, _ = json_values(text, 2)
+        if len(values) == 1:
+            base.meta["doc"] = values[0][0]
+            base.kind = document_kind(values[0][0])
+    shown = _shown_file(stages[0].words)
+    if shown is not None:
+        base.meta["file"] = shown
+        if base.kind == "output":
+            base.kind = _file_kind(shown, lines[start:end], tries)
+    return [base]
+
+
+def _asked(curl: Curl, lines: list[str], base: Part) -> list[Part]:
+    """The answers to a curl command; a scrape stays metrics."""
+    printed = lines[base.start : base.end]
+    filled = [line for line in printed if line.strip()]
+    if curl.path.split("?")[0].rstrip("/").endswith("/metrics") and filled and all(map(is_metric, filled)):
+        base.kind = "metrics"
+        base.meta |= {"url": curl.url, "path": curl.path, "cut": curl.cut}
+        return [base]
+    return [_answered(answer, base, lines) for answer in exchanges(curl, printed)]
+
+
+def _answered(answer: Answer, base: Part, lines: list[str]) -> Part:
+    start, end = base.start + answer.start, base.start + answer.end
+    meta = {**base.meta, **answer.meta}
+    meta.pop("body_line", None)
+    begin = base.begin if answer.start == 0 else start
+    return Part("exchange", begin, start, end, base.command, None, base.node, base.container, None, meta)
+
+
+_FOR = re.compile(
+    r"\s*for (?P<name>\w+) in (?P<values>[^;\n]+?)\s*[;\n]\s*do\s+(?P<body>.*?)[;\n]\s*done\b(?P<rest>.*)\Z", re.S
+)
+_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}|\$\(seq (\d+)(?: (\d+))?\)")
+
+
+def _loop(command: str, lines: list[str], body: int, end: int) -> list[Part]:
+    """`for n in 300 4000; do curl ... $n ...; done`: one exchange a turn, with the loop's variable put in."""
+    match = _FOR.match(command)
+    if match is None:
+        return []
+    values = _RANGE.sub(_counted, match["values"]).split()[:200]
+    curl_text = next((c for c in match["body"].split("; ") if read_curl(unwrap(c).command) is not None), None)
+    if curl_text is None or not values:
+        return []
+    text = "\n".join(lines[body:end])
+    chunks = _chunks(text, len(values), body)
+    out: list[Part] = []
+    for value, (start, stop) in zip(values, chunks, strict=False):
+        curl = read_curl(_with(unwrap(curl_text).command, match["name"], value))
+        if curl is None:
+            return []
+        base = Part("output", start if out else body, start, stop, unwrap(curl_text).command, meta={"typed": command})
+        out += _asked(curl, lines, base)
+    return out
+
+
+def _with(text: str, name: str, value: str) -> str:
+    return re.sub(rf"\$(?:\{{{name}\}}|{name}\b)", lambda _: value, text)
+
+
+def _counted(match: re.Match[str]) -> str:
+    low, high = (int(match[1]), int(match[2])) if match[1] else (1, int(match[3]))
+    if match[4]:
+        low, high = int(match[3]), int(match[4])
+    return " ".join(str(n) for n in range(low, min(high, low + 200) + 1))
+
+
+def _chunks(text: str, count: int, body: int) -> list[tuple[int, int]]:
+    """The lines of each turn's output: by JSON values, else in equal shares of lines."""
+    values, stopped = json_values(text)
+    if values and not text[stopped:].strip() and len(values) % count == 0:
+        per = len(values) // count
+        spans = [(values[i][1], values[i + per - 1][2]) for i in range(0, len(values), per)]
+        return [(body + text.count("\n", 0, a), body + text.count("\n", 0, b) + 1) for a, b in spans]
+    total = text.count("\n") + 1 if text else 0
+    if total and total % count == 0:
+        per = total // count
+        return [(body + i, body + i + per) for i in range(0, total, per)]
+    return []
+
+
+def _filtered(argv: tuple[str, ...], last: bool, text: str, base: Part) -> None:
+    """jq over a file: the document as far as it was printed."""
+    shaped = read_filter(argv)
+    files = [w for w in argv if w.endswith((".json", ".jsonl"))]
+    if files:
+        base.meta["file"] = files[-1]
+    if shaped is None:
+        return
+    base.meta["jq"] = shaped.text
+    if not last:
+        return
+    printed = restore(shaped, text.strip("\n"))
+    if len(printed) == 1:
+        document = printed[0].document()
+        if isinstance(document, dict):
+            for path, size in printed[0].measures.items():
+                if len(path) == 1 and isinstance(size, int) and path[0] not in document:
+                    base.meta.setdefault("measures", {})[path[0]] = size
+            base.meta["doc"] = document
+            base.kind = "config" if files and _is_model_file(files[-1]) else "json"
+
+
+def _is_model_file(name: str) -> bool:
+    return name.rsplit("/", 1)[-1] in (
+        "config.json", "tokenizer_config.json", "generation_config.json", "hf_quant_config.json", "chat_template.json",
+        "tokenizer.json", "model.safetensors.index.json", "special_tokens_map.json", "preprocessor_config.json",
+    )  # fmt: skip
+
+
+def _shown_file(argv: tuple[str, ...]) -> str | None:
+    """The file whose content, whole or in part, a command prints."""
+    if not argv or argv[0] not in ("cat", "sed", "head", "tail", "less", "bat", "grep", "egrep", "awk", "zcat"):
+        return None
+    names = [w for w in argv[1:] if not w.startswith("-") and re.search(r"[/.]", w)]
+    return names[-1] if names and re.fullmatch(r"[\w./~@+:-]+", names[-1]) else None
+
+
+def _file_kind(name: str, lines: list[str], tries: JsonTries) -> str:
+    """A file's kind by its content, with its name as a hint."""
+    blocks = [b for b in split(lines, 0, len(lines), tries) if b.kind not in ("comment", "blank")]
+    kinds = {block.kind for block in blocks}
+    if len(kinds) == 1 and not kinds & {"text", "log", "json"}:
+        return kinds.pop()
+    if name.endswith((".yaml", ".yml")):
+        stem = name.rsplit("/", 1)[-1]
+        return next((kind for kind in ("compose", "recipe") if kind in stem), yaml_kind(lines))
+    if name.endswith((".sh", ".service", ".env")) or "launch" in kinds:
+        return "launch"
+    return "output"
