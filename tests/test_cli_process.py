@@ -88,3 +88,54 @@ def test_importing_the_library_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}"],
                           capture_output=True, text=True, timeout=60)  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
+
+READY = "INFO 01-01 00:00:00 [api_server.py:1] Application startup complete.\n"
+NO_TOKEN = "RuntimeError: Llama3JsonToolParser could not locate the bot token '<|python_tag|>' in the tokenizer\x1b[2J\n"
+
+
+def test_logs_from_files_and_from_standard_input(tmp_path: Path) -> None:
+    log = tmp_path / "serve.log"
+    log.write_text(READY)
+    done = run(str(log))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("healthy: ")
+    command = [sys.executable, "-m", "sparkdiag", "-", "--format", "line"]
+    piped = subprocess.run(command, cwd=ROOT, input=NO_TOKEN, capture_output=True, text=True, timeout=60)
+    assert (piped.returncode, piped.stderr) == (1, "")
+    assert piped.stdout.startswith("fault ")
+    assert " output.tool-call-parser-wrong " in piped.stdout
+
+
+def test_a_log_that_would_clear_the_screen_does_not(tmp_path: Path) -> None:
+    log = tmp_path / "serve.log"
+    log.write_text(NO_TOKEN)
+    for format in ("text", "markdown", "json"):
+        done = run(str(log), "--format", format)
+        assert done.returncode == 1
+        assert "python_tag" in done.stdout
+        assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\x00" * 5000, b"\xff\xfe\xfd" * 999, b"[" * 20000, b"{\"a\": 1"])
+def test_files_without_sense_are_inconclusive(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "evidence.txt"
+    file.write_bytes(content)
+    done = run(str(file))
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout.startswith("inconclusive: ")
+
+
+def test_files_that_cannot_be_read_are_a_sentence(tmp_path: Path) -> None:
+    done = run(str(tmp_path / "none.log"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"sparkdiag: {tmp_path / 'none.log'}: no such file\n"
+
+
+def test_why_on_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "serve.log"
+    log.write_text(NO_TOKEN)
+    done = run("why", "output.tool-call-parser-wrong", str(log))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("output.tool-call-parser-wrong: fired\nThe report claims it: ")
+    assert "serve.log:1" in done.stdout
+    assert run("why-not", "endpoint.server-not-listening", str(log)).returncode == 3
