@@ -261,12 +261,12 @@ def options_from(arguments: Mapping[str, Any]) -> Options:
 
 def run_sync(targets: Sequence[str], options: Options) -> Case:
     """`run` without a loop of the caller's. Interrupted, with the report on what was collected, after Control-C."""
-    import asyncio
-
     evidence = _Evidence()
     try:
         if all(recognise(target).kind != "endpoint" for target in targets):
             return _without_loop(targets, options, evidence)
+        import asyncio
+
         return asyncio.run(run(targets, options, evidence))
     except KeyboardInterrupt:
         evidence.problems.append(Problem("interrupt", "stopped by the user; judged by what was collected so far"))

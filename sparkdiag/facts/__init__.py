@@ -41,6 +41,7 @@ KINDS: dict[str, str] = {
     "client": "client:ClientReads",
     "launch": "launch:Launch",
     "name": "model:ModelName",
+    "template": "model:TemplateSeen",
 }
 """Kind name, as rules write it, to `module:Class` in this package."""
 

@@ -78,7 +78,9 @@ class Fact:
     order: int = 0
     """Position in the whole evidence: greater is later, within one clock or one text."""
     time: float | None = None
-    """Seconds since the epoch (or since any fixed moment of the same clock), when the evidence tells."""
+    """Seconds since a fixed moment of its clock, when the evidence tells."""
+    clock: str | None = None
+    """Times are compared within one clock only: None for wall clocks of logs, `capture`, `sleep` for others."""
 
     def get(self, name: str) -> Value:
         """The value of a field by the name rules use; None when it is unknown."""
@@ -86,7 +88,7 @@ class Fact:
 
     def to_dict(self) -> dict[str, Any]:
         """The fact for a report: its kind, its known fields, its place."""
-        skip = {"where", "source", "order", "time"}
+        skip = {"where", "source", "order", "time", "clock"}
         known = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skip}
         return {
             "kind": self.kind,

@@ -52,12 +52,13 @@ class ChatReply(ReplyText):
     """One chat request and its reply; a stream is joined first."""
 
     kind: ClassVar[str] = "chat"
-    content_chars: int = 0
+    content_chars: int | None = 0
+    """None if the evidence shows a cut-down reply without it."""
     content_null: bool | None = None
     content_words: int = 0
     thought_closed: bool | None = None
     """Reasoning text, then content of white space only: the model closed its thought and answered nothing."""
-    reasoning_chars: int = 0
+    reasoning_chars: int | None = 0
     reasoning_words: int = 0
     reasoning_key: str | None = None
     """`reasoning`, `reasoning_content` or `both`: the keys that hold text; None if neither does."""

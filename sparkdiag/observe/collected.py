@@ -89,6 +89,7 @@ def _reach(item: Item, order: int, where: Where) -> list[Fact]:
         where=where,
         order=order,
         time=item.at,
+        clock="capture" if item.at is not None else None,
         source=place,
     )
     looked: Iterable[str] = dict.fromkeys(("reach", probe))

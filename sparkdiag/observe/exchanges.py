@@ -32,6 +32,7 @@ class Exchange:
     where: Where = NOWHERE
     order: int = 0
     time: float | None = None
+    clock: str | None = "capture"
     seconds: float | None = None
     truncated: bool = False
     cut_by: str | None = None
@@ -55,7 +56,7 @@ def observe_exchange(exchange: Exchange) -> list[Fact]:
     looked += ["served"] if any(f.kind == "served" for f in facts) else []
     looked += ["launch"] if any(f.kind == "launch" for f in facts) else []
     if body.media == "metrics":
-        found = observe_metrics(body.text, time=exchange.time, **common)  # type: ignore[arg-type]
+        found = observe_metrics(body.text, time=exchange.time, clock=exchange.clock, **common)  # type: ignore[arg-type]
         facts += found
         looked += ["metrics"] if found else []
     reply = mapping(body.data)
@@ -131,6 +132,7 @@ def _http_fact(
         where=exchange.where,
         order=exchange.order,
         time=exchange.time,
+        clock=exchange.clock if exchange.time is not None else None,
         source=Source(exchange.source, path=error.path if error else "$", text=text[:400]),
     )
 

@@ -51,7 +51,14 @@ def read_samples(text: str) -> Iterator[tuple[int, str, dict[str, str], float]]:
 
 
 def observe_metrics(
-    text: str, *, source: str, where: Where, order: int, time: float | None = None, first_line: int = 1
+    text: str,
+    *,
+    source: str,
+    where: Where,
+    order: int,
+    time: float | None = None,
+    first_line: int = 1,
+    clock: str | None = None,
 ) -> list[Fact]:
     """One scrape: a MetricsSample and the engine that its names tell; nothing if it is no engine's metrics."""
     sums: dict[str, float] = {}
@@ -97,6 +104,7 @@ def observe_metrics(
         where=where,
         order=order,
         time=time,
+        clock=clock if time is not None else None,
         source=place,
     )
     return [sample, EngineSeen(name=engine, by="metric names", where=where, order=order, source=place)]
@@ -114,7 +122,12 @@ def progress(samples: Sequence[MetricsSample]) -> list[TokenProgress]:
     out = []
     for index, later in enumerate(samples):
         earlier = next(
-            (s for s in reversed(samples[:index]) if s.where.joins(later.where) and s.engine == later.engine), None
+            (
+                s
+                for s in reversed(samples[:index])
+                if s.where.joins(later.where) and s.engine == later.engine and s.clock == later.clock
+            ),
+            None,
         )
         if earlier is None or earlier.time is None or later.time is None or later.time <= earlier.time:
             continue
@@ -137,6 +150,7 @@ def progress(samples: Sequence[MetricsSample]) -> list[TokenProgress]:
                 where=later.where,
                 order=later.order,
                 time=later.time,
+                clock=later.clock,
                 source=Source(later.source.source, line=later.source.line, text=text),
             )
         )

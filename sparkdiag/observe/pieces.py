@@ -12,6 +12,8 @@ from .exchanges import Exchange, observe_exchange
 from .logs import observe_logs
 from .metrics import observe_metrics, progress
 from .outputs import observe_output
+from .reshaped import observe_reshaped
+from .templates import template_facts
 
 SCANNED = ("log", "output", "text")
 """Kinds of pieces that signatures are looked for in, and whose being there means that a log was read."""
@@ -23,21 +25,37 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
     facts: list[Fact] = []
     for piece in pieces:
         if piece.kind in ("exchange", "json", "sse"):
-            facts += observe_exchange(_exchange(piece))
+            if piece.meta.get("jq_documents"):
+                facts += observe_reshaped(_exchange(piece), piece.meta.get("jq_replies"), piece.meta["jq_documents"])
+            else:
+                facts += observe_exchange(_exchange(piece))
         elif piece.kind == "metrics":
             found = observe_metrics(
-                piece.text, source=piece.source, where=piece.where, order=piece.order, first_line=piece.first_line
+                piece.text,
+                source=piece.source,
+                where=piece.where,
+                order=piece.order,
+                first_line=piece.first_line,
+                time=_slept(piece),
+                clock="sleep",
             )
             facts += found
             if found:
                 facts += _looked(piece, "metrics")
         if piece.kind in (*SCANNED, "json"):
             facts += observe_output(piece)
+            facts += template_facts(piece)
         if piece.kind in SCANNED:
             facts += _looked(piece, "log" if piece.kind == "log" else piece.kind)
     facts += observe_logs(pieces, signatures)
     facts += progress([fact for fact in facts if isinstance(fact, MetricsSample)])
     return sorted(facts, key=lambda fact: fact.order)
+
+
+def _slept(piece: Piece) -> float:
+    """Seconds that the transcript says it waited before this piece: the clock of `sleep` commands."""
+    at = piece.meta.get("at")
+    return float(at) if isinstance(at, (int, float)) else 0.0
 
 
 def _looked(piece: Piece, *names: str) -> list[Fact]:

@@ -124,11 +124,24 @@ def degenerate(text: str) -> Degenerate | None:
     if times / len(squeezed) > 0.85 and len(squeezed) >= 8 and char not in "-=_*#.~":
         return Degenerate("one-token", times / len(squeezed))
     words = _WORD.findall(sample)
-    for check in (_repeats, _mixed_scripts, _symbols):
+    for check in (_stutters, _repeats, _mixed_scripts, _symbols):
         found = check(sample, words)
         if found is not None:
             return found
     return None
+
+
+_STUTTER = re.compile(r"(\S{2,24}?)\1{3,}")
+
+
+def _stutters(text: str, words: list[str]) -> Degenerate | None:
+    """A piece of a word over and over without a space between: a sound model's loops repeat words and sentences."""
+    longest = max((word for word in words), key=len, default="")
+    if len(longest) < 24 or not any(c.isalpha() for c in longest):
+        return None
+    covered = sum(len(m[0]) for m in _STUTTER.finditer(text[:4000]) if any(c.isalpha() for c in m[1]))
+    share = covered / min(len(text), 4000)
+    return Degenerate("stutter", share) if share > 0.5 else None
 
 
 def _repeats(text: str, words: list[str]) -> Degenerate | None:

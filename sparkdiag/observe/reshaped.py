@@ -1,0 +1,49 @@
+"""Replies that were cut down with jq before they were pasted: facts that know what was not shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..facts import Fact
+from ..facts.replies import ChatReply
+from .bodies import number
+from .exchanges import Exchange, observe_exchange
+
+
+def observe_reshaped(exchange: Exchange, replies: Any, documents: Any) -> list[Fact]:
+    """The facts of each printed document; what the filter left out is unknown, not empty."""
+    replies = replies if isinstance(replies, list) else []
+    documents = documents if isinstance(documents, list) else []
+    out: list[Fact] = []
+    for index, document in enumerate(documents):
+        shown: Mapping[str, Any] = replies[index] if index < len(replies) and isinstance(replies[index], dict) else {}
+        facts = observe_exchange(replace(exchange, response=document, order=exchange.order + index))
+        out += [_known(fact, shown) if isinstance(fact, ChatReply) else fact for fact in facts]
+    return out
+
+
+def _known(fact: ChatReply, shown: Mapping[str, Any]) -> ChatReply:
+    """The fact with lengths that were printed instead of texts, and without what was not printed."""
+    content = fact.content_chars
+    if "content" not in shown or (shown["content"] is None and number(shown.get("content_len"))):
+        content = number(shown.get("content_len"))
+    reasoning = fact.reasoning_chars
+    complete = fact.reasoning_complete
+    key = fact.reasoning_key
+    if "reasoning" not in shown or (shown["reasoning"] is None and number(shown.get("reasoning_len"))):
+        reasoning = number(shown.get("reasoning_len"))
+        complete = None
+        told = shown.get("reasoning_key")
+        key = told if reasoning and isinstance(told, str) else key
+    only_lengths = reasoning is not None and fact.reasoning_chars == 0 and reasoning > 0
+    return replace(
+        fact,
+        content_chars=content,
+        reasoning_chars=reasoning,
+        reasoning_complete=complete,
+        reasoning_key=key,
+        text_per_token=None if only_lengths or content is None else fact.text_per_token,
+        tokens_without_text=None if only_lengths or content is None or reasoning is None else fact.tokens_without_text,
+    )
