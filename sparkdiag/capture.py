@@ -73,7 +73,7 @@ class Item:
         out: dict[str, Any] = {"target": self.target, "probe": self.probe, "status": self.status}
         for name in ("id", "asked", "why", "code", "headers", "at", "took", "file", "media", "truncated"):
             value = getattr(self, name)
-            if value not in (None, "", {}, False):
+            if value is not None and value is not False and value != "" and value != {}:  # 0 is a value
                 out[name] = dict(value) if isinstance(value, Mapping) else value
         if self.chunks:
             out["chunks"] = [list(pair) for pair in self.chunks]
