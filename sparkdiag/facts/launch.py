@@ -19,13 +19,16 @@ class Launch(Fact):
 
     kind: ClassVar[str] = "launch"
     form: str
-    """vllm-serve, sglang, docker-run, compose, recipe, unit, args (a printed list of resolved arguments), script."""
+    """vllm-serve, sglang, docker-run, compose, recipe, unit, args (arguments as a program prints them), env (variables alone),
+    ray-start, sparkrun-run, llama-server ..."""
     engine: str | None = None
     image: str | None = None
     model: str | None = None
     runtime: str | None = None
     """sparkrun's runtime, if a recipe names one."""
     command: str = ""
+    partial: bool = False
+    """Only a part of the options was shown (grep, a cut): what is missing here may have been set."""
     flags: Mapping[str, Value] = field(default_factory=dict)
     env: Mapping[str, Value] = field(default_factory=dict)
     docker: Mapping[str, Value] = field(default_factory=dict)

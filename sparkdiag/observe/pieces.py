@@ -9,6 +9,7 @@ from ..facts import Fact, Looked, Signature, Source
 from ..facts.metrics import MetricsSample
 from ..facts.piece import Piece
 from .exchanges import Exchange, observe_exchange
+from .launch import observe_launch
 from .logs import observe_logs
 from .metrics import observe_metrics, progress
 from .outputs import observe_output
@@ -42,6 +43,7 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
             facts += found
             if found:
                 facts += _looked(piece, "metrics")
+        facts += observe_launch(piece)
         if piece.kind in (*SCANNED, "json"):
             facts += observe_output(piece)
             facts += template_facts(piece)

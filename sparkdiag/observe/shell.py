@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Simple", "balanced", "heredoc_word", "lists", "pipeline", "words"]
+__all__ = ["Simple", "after_words", "balanced", "heredoc_word", "leading_assignments", "lists", "pipeline", "words"]
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_]\w*)\1")
 
@@ -246,3 +246,30 @@ def pipeline(text: str) -> list[Simple]:
         end = token.raw[1]
     out.append(Simple(tuple(current), text[start:end].strip(), tuple(redirections)))
     return out
+
+
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=(.*)\Z", re.S)
+
+
+def leading_assignments(text: str) -> tuple[list[tuple[str, str]], str]:
+    """(variables, the command after them) of `A=b C=d command ...`."""
+    pairs: list[tuple[str, str]] = []
+    for token in _tokens(text):
+        match = None if token.operator else _ASSIGNED.match(token.text)
+        if match is None:
+            return pairs, text[token.raw[0] :]
+        pairs.append((match[1], match[2]))
+    return pairs, ""
+
+
+def after_words(text: str, count: int) -> str:
+    """The text of a command without its first words, quotes and pipes as they were typed."""
+    seen = 0
+    for token in _tokens(text):
+        if not token.operator:
+            if seen == count:
+                return text[token.raw[0] :].strip()
+            seen += 1
+        elif token.text in ("|", ";", "&&", "||"):
+            break
+    return ""

@@ -146,6 +146,7 @@ _SETTINGS = (
 )
 _MORE_SETTINGS = (
     "Description=",
+    "Environment",
     "Timeout",
     "KillMode=",
     "PrivateTmp=",

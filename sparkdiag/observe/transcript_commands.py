@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from .shell import lists, pipeline, words
+from .shell import after_words, lists, pipeline, words
 
 __all__ = ["Inner", "assign_output", "log_source", "unwrap"]
 
@@ -43,15 +43,15 @@ def unwrap(command: str, output: str = "") -> Inner:
             skip = 1
             while skip < len(argv) and argv[skip].startswith("-"):
                 skip += 2 if argv[skip] in ("-u", "-g", "-n") else 1
-            rest = _after(command, skip)
+            rest = after_words(command, skip)
         elif program == "timeout":
             skip = next((i for i, w in enumerate(argv[1:], 1) if not w.startswith("-")), 0) + 1
-            rest = _after(command, skip)
+            rest = after_words(command, skip)
         elif program == "ssh":
             at = _skip_options(argv, 1, _SSH_VALUES)
             if at >= len(argv):
                 break
-            inner = _after(command, at + 1)
+            inner = after_words(command, at + 1)
             if not inner or _SSH_ERROR.search(output) or _trivial(inner):
                 return Inner(command, argv[at].rsplit("@", 1)[-1], container)
             node = argv[at].rsplit("@", 1)[-1]
@@ -63,7 +63,7 @@ def unwrap(command: str, output: str = "") -> Inner:
             container = argv[at]
             if argv[at + 1] == "--":
                 at += 1
-            rest = _after(command, at + 1)
+            rest = after_words(command, at + 1)
         elif program in ("bash", "sh", "zsh") and len(argv) > 2 and re.fullmatch(r"-[a-z]*c", argv[1]):
             rest = argv[2]
         else:
@@ -83,21 +83,6 @@ def _skip_options(argv: list[str], at: int, with_value: frozenset[str]) -> int:
     while at < len(argv) and argv[at].startswith("-"):
         at += 2 if argv[at] in with_value else 1
     return at
-
-
-def _after(command: str, count: int) -> str:
-    """The text of a command without its first words, quotes and pipes as they were typed."""
-    from .shell import _tokens
-
-    seen = 0
-    for token in _tokens(command):
-        if not token.operator:
-            if seen == count:
-                return command[token.raw[0] :].strip()
-            seen += 1
-        elif token.text in ("|", ";", "&&", "||"):
-            break
-    return ""
 
 
 def _unquoted(text: str) -> str:

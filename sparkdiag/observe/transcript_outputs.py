@@ -8,7 +8,7 @@ from typing import Any
 
 from .jq_shapes import json_values, read_filter, restore
 from .prompts import Typed
-from .shell import pipeline
+from .shell import lists, pipeline
 from .transcript_blocks import split
 from .transcript_commands import assign_output, log_source, unwrap
 from .transcript_http import Answer, Curl, exchanges, read_curl
@@ -77,7 +77,7 @@ def command_parts(typed: Typed, lines: list[str], at: int, body: int, end: int, 
 
 def _later_log(command: str, printed: list[str]) -> int | None:
     """Where a log begins, after a blank line, that the command did not print."""
-    if is_launch(command) or log_source(unwrap(command).command)[0]:
+    if _launches(command) or log_source(unwrap(command).command)[0]:
         return None
     for number in range(1, len(printed)):
         if not printed[number - 1].strip() and looks_logged(printed[number]):
@@ -97,15 +97,13 @@ def _one(command: str, lines: list[str], start: int, end: int, begin: int, tries
     curl = read_curl(inner.command)
     if curl is not None:
         return _asked(curl, lines, base)
-    if is_launch(inner.command) or "<<" in inner.command:
+    if _launches(inner.command):
         launch = Part(
-            "launch", begin, begin, begin, None, inner.command, inner.node, inner.container, meta=dict(base.meta)
+            "launch", begin, begin, start, None, inner.command, inner.node, inner.container, meta=dict(base.meta)
         )
-        if is_launch(inner.command):
-            launch.end = start
-            base.begin = start
-            base.kind = kind_of(lines[start:end])
-            return [launch, base] if end > start else [launch]
+        base.begin = start
+        base.kind = kind_of(lines[start:end])
+        return [launch, base] if end > start else [launch]
     base.kind = kind_of(lines[start:end], logs=logs)
     stages = pipeline(inner.command)
     jq = next((s for s in stages if s.words[:1] == ("jq",)), None)
@@ -141,6 +139,10 @@ def _answered(answer: Answer, base: Part, lines: list[str]) -> Part:
     meta.pop("body_line", None)
     begin = base.begin if answer.start == 0 else start
     return Part("exchange", begin, start, end, base.command, None, base.node, base.container, None, meta)
+
+
+def _launches(command: str) -> bool:
+    return is_launch(command) or any(is_launch(part) for part in lists(command))
 
 
 _FOR = re.compile(
