@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Difference", "Expected", "differences", "parse_expected"]
 
 VERDICTS = ("fault", "healthy", "inconclusive")
-KEYS = ("format", "about", "expect", "reject", "negative", "verdict", "fix_any", "fix_none", "pinned")
+ONLY_WITH = ("tools", "thinking-off")
+KEYS = ("format", "about", "expect", "reject", "negative", "verdict", "only_with", "fix_any", "fix_none", "pinned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Expected:
     negative: bool = False
     """No fault may be claimed, but for those of `expect`."""
     verdict: str | None = None
+    only_with: tuple[str, ...] = ()
+    """Of a recorded server: the fault shows only in requests with tools, or with thinking switched off."""
     fix_any: tuple[str, ...] = ()
     """Patterns of which one must be found in the first diagnosis's fix."""
     fix_none: tuple[str, ...] = ()
@@ -125,6 +128,7 @@ def parse_expected(text: str, name: str = "expected.yaml") -> Expected:
         reject=read.words("reject"),
         negative=read.switch("negative"),
         verdict=read.one_of("verdict", VERDICTS),
+        only_with=read.words("only_with", ONLY_WITH),
         fix_any=read.patterns("fix_any"),
         fix_none=read.patterns("fix_none"),
         pinned=read.pins("pinned"),
@@ -140,10 +144,12 @@ class _Reader:
     def _wrong(self, key: str, message: str) -> CaptureError:
         return CaptureError(f"'{key}' {message}", place=f"{self._name}:{self._data.lines[key]}")
 
-    def words(self, key: str) -> tuple[str, ...]:
+    def words(self, key: str, known: tuple[str, ...] | None = None) -> tuple[str, ...]:
         value: Any = self._data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self._wrong(key, "is a list of words")
+        if known is not None and not set(value) <= set(known):
+            raise self._wrong(key, f"is a list of {' and '.join(known)}")
         return tuple(value)
 
     def patterns(self, key: str) -> tuple[str, ...]:

@@ -92,12 +92,13 @@ def _capture() -> dict[str, Any]:
 
 def _expected() -> dict[str, Any]:
     from .diagnosis import LEVELS
-    from .expected import VERDICTS, Expected
+    from .expected import ONLY_WITH, VERDICTS, Expected
 
     schema = _generated(Expected)
     properties = schema["properties"] = {"format": _FORMAT, **schema["properties"]}
     schema["required"] = ["format"]
     schema["additionalProperties"] = False
+    properties["only_with"]["items"] = {"enum": list(ONLY_WITH)}
     properties["verdict"] = {"enum": [*VERDICTS, None], "default": None}
     properties["pinned"] = {
         "anyOf": [{"type": "object", "additionalProperties": {"enum": list(LEVELS)}}, {"type": "null"}],

@@ -11,7 +11,8 @@ from .output import check_output
 USAGE = "[CASE] [options]"
 DESCRIPTION = """\
 Puts a recording of a real server on a loopback port and diagnoses it live, as
-one would diagnose a server of one's own. Without CASE the first one is taken.
+one would diagnose a server of one's own. Without CASE the first one is taken;
+a CASE that does not exist lists those that do.
 Exits 0 if the answer is the expected one, 1 if it is not."""
 
 
@@ -25,5 +26,7 @@ def run(options: argparse.Namespace) -> int:
     if len(options.words) > 1:
         raise UsageError(f"demo takes one case, not {len(options.words)} (see sparkdiag demo --help)")
     from ..apps.demo import run_demo
+    from .replay import read_expected, tell
 
-    return run_demo(options.words[0] if options.words else None, options)
+    shown = run_demo(options.words[0] if options.words else None, options.rule_engine)
+    return tell(shown.report, read_expected(shown.folder), options)
