@@ -90,7 +90,9 @@ def test_importing_the_library_imports_nothing_heavy() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 READY = "INFO 01-01 00:00:00 [api_server.py:1] Application startup complete.\n"
-NO_TOKEN = "RuntimeError: Llama3JsonToolParser could not locate the bot token '<|python_tag|>' in it.\x1b[2J\n"
+NO_TOKEN = (
+    "RuntimeError: Llama3JsonToolParser could not locate the bot token '<|python_tag|>' in the tokenizer.\x1b[2J\n"
+)
 
 
 def test_logs_from_files_and_from_standard_input(tmp_path: Path) -> None:
