@@ -10,8 +10,6 @@ from typing import Any
 from .case import judge
 from .diagnosis import Report
 from .errors import UsageError
-from .observe import Exchange, observe_exchange, observe_pieces, read_text
-from .observe.bodies import number
 
 __all__ = ["diagnose", "diagnose_capture", "diagnose_exchange", "diagnose_sync", "diagnose_text", "suspicious"]
 
@@ -36,8 +34,8 @@ async def diagnose(
 
     `max_generated` is in tokens, `timeout` in seconds, both for the whole run. `tools` says that tool calls are meant
     to work; `passive` generates nothing. `client_reads` is the reasoning key that the client reads. `save` names a
-    folder for the capture. Raises UsageError for what cannot be asked, InputError for files that cannot be read; whatever an
-    endpoint does is a report, never an exception.
+    folder for the capture. Raises UsageError for what cannot be asked, InputError for files that cannot be read;
+    whatever an endpoint does is a report, never an exception.
     """
     from .run import Options, run
 
@@ -80,13 +78,17 @@ def diagnose_text(text: str, *more: str) -> Report:
 
 
 def _observe_texts(texts: Sequence[str], signatures: Sequence[Any]) -> list[Any]:
+    from .observe.pieces import observe_pieces
+    from .observe.transcript import read_text
+    from .redact import redact
+
     pieces = []
     start = 0
     for index, one in enumerate(texts):
         if not isinstance(one, str):
             raise UsageError(f"text {index + 1} is {type(one).__name__}, not str")
         source = "input" if len(texts) == 1 else f"input {index + 1}"
-        found = read_text(one, source=source, start_order=start)
+        found = read_text(redact(one), source=source, start_order=start)
         pieces += found
         start += one.count("\n") + 2
     return observe_pieces(pieces, signatures)
@@ -105,6 +107,7 @@ def diagnose_exchange(
     launch command), `client_reads` (the reasoning key that the client reads) and `node`.
     """
     from .observe.context import context_facts
+    from .observe.exchanges import Exchange, observe_exchange
 
     exchange = Exchange(
         request=dict(request) if isinstance(request, Mapping) else request,
@@ -148,9 +151,7 @@ def suspicious(response: Any) -> bool:
         text = choice.get("text")
     if not isinstance(text, str) or not text.strip():
         return True
-    usage = response.get("usage")
-    tokens = number(usage.get("completion_tokens")) if isinstance(usage, Mapping) else None
-    return _odd(text) or (tokens is not None and tokens > 4 * len(text) + 64 and not message)
+    return _odd(text)
 
 
 def _odd(text: str) -> bool:

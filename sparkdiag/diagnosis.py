@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -207,6 +206,8 @@ class Report:
     @property
     def fingerprint(self) -> str:
         """Equal for cases with the same claimed diagnoses, whatever their words; for grouping."""
+        import hashlib
+
         ids = sorted({d.id for d in self.claimed}) or [self.verdict]
         return hashlib.sha256("\n".join(ids).encode()).hexdigest()[:12]
 

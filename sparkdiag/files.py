@@ -62,7 +62,14 @@ def _read(name: str, file: BinaryIO, size: int) -> Read:
 
 
 def decode(data: bytes, name: str) -> tuple[str, list[Problem]]:
-    """Text of bytes: UTF-8 with stand-ins for what is none, UTF-16 by its mark; binary data is said to be so."""
+    """Text of bytes, secrets masked: UTF-8 with stand-ins for what is none, UTF-16 by its mark; binary is said to be so."""
+    text, problems = _plain(data, name)
+    from .redact import redact
+
+    return redact(text), problems
+
+
+def _plain(data: bytes, name: str) -> tuple[str, list[Problem]]:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace"), []
     if data[:3] == b"\xef\xbb\xbf":

@@ -6,14 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from ..capture import Capture, Item
 from ..facts import Fact, Looked, Signature, Source, Where
-from ..facts.client import ClientReads
-from ..facts.http import Reachability
-from ..facts.metrics import MetricsSample
 from ..facts.piece import Piece
-from .exchanges import Exchange, observe_exchange
-from .logit import logit_fact
-from .metrics import progress
-from .pieces import observe_pieces
+from .pieces import observe_pieces, of_samples
 from .transcript import read_text
 
 _BELOW_HTTP = ("refused", "timeout", "reset", "dns", "tls")
@@ -37,10 +31,13 @@ def observe_capture(capture: Capture, signatures: Sequence[Signature]) -> list[F
         if item.status in _BELOW_HTTP or not _is_http(item):
             facts += _reach(item, order, where)
             continue
-        facts += observe_exchange(_exchange(item, order, where))
+        facts += _exchange(item, order, where)
+    facts += of_samples(facts)
     facts += observe_pieces(pieces, signatures)
-    facts += progress([fact for fact in facts if isinstance(fact, MetricsSample)])
-    facts += logit_fact(capture.items, _ORDER_STEP)
+    if any(item.probe == "logit-text" for item in capture.items):
+        from .logit import logit_fact
+
+        facts += logit_fact(capture.items, _ORDER_STEP)
     facts += _answers(capture)
     return sorted(facts, key=lambda fact: fact.order)
 
@@ -53,9 +50,11 @@ def _source(item: Item) -> str:
     return item.file or item.probe
 
 
-def _exchange(item: Item, order: int, where: Where) -> Exchange:
+def _exchange(item: Item, order: int, where: Where) -> list[Fact]:
+    from .exchanges import Exchange, observe_exchange
+
     path = item.asked.get("path")
-    return Exchange(
+    exchange = Exchange(
         request=item.asked.get("body"),
         response=item.text,
         status=item.code,
@@ -72,9 +71,12 @@ def _exchange(item: Item, order: int, where: Where) -> Exchange:
         cut_by="probe" if item.asked.get("cut_by") == "probe" else None,
         key_sent=item.asked["key_sent"] if isinstance(item.asked.get("key_sent"), bool) else None,
     )
+    return observe_exchange(exchange)
 
 
 def _reach(item: Item, order: int, where: Where) -> list[Fact]:
+    from ..facts.http import Reachability
+
     result = "unreachable" if item.status == "timeout" and "unreachable" in (item.why or "") else item.status
     probe = item.probe
     shown = f"{probe}: {result}" + (f" ({item.why})" if item.why else "")
@@ -117,5 +119,7 @@ def _answers(capture: Capture) -> list[Fact]:
     reads = capture.answers.get("client_reads")
     if not isinstance(reads, str):
         return []
+    from ..facts.client import ClientReads
+
     place = Source("answers", path="$.client_reads", text=f"the client reads {reads}")
     return [ClientReads(key=reads, source=place), Looked(probe="client", source=place)]

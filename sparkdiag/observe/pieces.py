@@ -1,20 +1,21 @@
-"""Pieces into facts: one parser a kind of piece. The only place that knows which."""
+"""Pieces into facts: one parser a kind of piece. The only place that knows which.
+
+Parsers are imported when their kind of piece occurs: most cases hold few kinds, and a small log is judged at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..facts import Fact, Looked, Signature, Source
-from ..facts.metrics import MetricsSample
 from ..facts.piece import Piece
-from .exchanges import Exchange, observe_exchange
 from .launch import observe_launch
 from .logs import observe_logs
-from .metrics import observe_metrics, progress
 from .outputs import observe_output
-from .reshaped import observe_reshaped
-from .templates import template_facts
+
+if TYPE_CHECKING:
+    from .exchanges import Exchange
 
 SCANNED = ("log", "output", "text")
 """Kinds of pieces that signatures are looked for in, and whose being there means that a log was read."""
@@ -26,32 +27,61 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
     facts: list[Fact] = []
     for piece in pieces:
         if piece.kind in ("exchange", "json", "sse"):
-            if piece.meta.get("jq_documents"):
-                facts += observe_reshaped(_exchange(piece), piece.meta.get("jq_replies"), piece.meta["jq_documents"])
-            else:
-                facts += observe_exchange(_exchange(piece))
+            facts += _of_exchange(piece)
         elif piece.kind == "metrics":
-            found = observe_metrics(
-                piece.text,
-                source=piece.source,
-                where=piece.where,
-                order=piece.order,
-                first_line=piece.first_line,
-                time=_slept(piece),
-                clock="sleep",
-            )
-            facts += found
-            if found:
-                facts += _looked(piece, "metrics")
+            facts += _of_metrics(piece)
         facts += observe_launch(piece)
         if piece.kind in (*SCANNED, "json"):
             facts += observe_output(piece)
-            facts += template_facts(piece)
+            facts += _of_template(piece)
         if piece.kind in SCANNED:
-            facts += _looked(piece, "log" if piece.kind == "log" else piece.kind)
+            facts += _looked(piece, piece.kind)
     facts += observe_logs(pieces, signatures)
-    facts += progress([fact for fact in facts if isinstance(fact, MetricsSample)])
+    facts += of_samples(facts)
     return sorted(facts, key=lambda fact: fact.order)
+
+
+def _of_exchange(piece: Piece) -> list[Fact]:
+    from .exchanges import observe_exchange
+
+    if piece.meta.get("jq_documents"):
+        from .reshaped import observe_reshaped
+
+        return observe_reshaped(_exchange(piece), piece.meta.get("jq_replies"), piece.meta["jq_documents"])
+    return observe_exchange(_exchange(piece))
+
+
+def _of_metrics(piece: Piece) -> list[Fact]:
+    from .metrics import observe_metrics
+
+    found = observe_metrics(
+        piece.text,
+        source=piece.source,
+        where=piece.where,
+        order=piece.order,
+        first_line=piece.first_line,
+        time=_slept(piece),
+        clock="sleep",
+    )
+    return [*found, *_looked(piece, "metrics")] if found else []
+
+
+def of_samples(facts: Sequence[Fact]) -> list[Fact]:
+    """What the metrics samples among the facts tell of progress."""
+    if not any(fact.kind == "metrics" for fact in facts):
+        return []
+    from ..facts.metrics import MetricsSample
+    from .metrics import progress
+
+    return list(progress([fact for fact in facts if isinstance(fact, MetricsSample)]))
+
+
+def _of_template(piece: Piece) -> list[Fact]:
+    if not any(mark in piece.text for mark in ("think", "THINK", "thought")):
+        return []
+    from .templates import template_facts
+
+    return template_facts(piece)
 
 
 def _slept(piece: Piece) -> float:
@@ -66,6 +96,8 @@ def _looked(piece: Piece, *names: str) -> list[Fact]:
 
 
 def _exchange(piece: Piece) -> Exchange:
+    from .exchanges import Exchange
+
     meta: Mapping[str, Any] = piece.meta
     return Exchange(
         request=meta.get("request"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -181,4 +180,6 @@ def _turn(messages: Any, prompt: str | None) -> str | None:
         text = found[-1] if found else None
     if not text or not text.strip():
         return None
+    import hashlib
+
     return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).hexdigest()[:8]
