@@ -140,9 +140,8 @@ async def _rounds(endpoints: Sequence[Recognised], options: Options, evidence: _
         )
         for target, endpoint in zip(evidence.capture.targets, endpoints, strict=True)
     ]
-    async with asyncio.TaskGroup() as group:
-        passive = [group.create_task(collect_passive(one)) for one in settings]
-    per_target = [list(task.result()) for task in passive]
+    # not a TaskGroup: a UsageError for an address or a key has to come out as itself
+    per_target = await asyncio.gather(*(collect_passive(one) for one in settings))
     evidence.add([item for items in per_target for item in items])
     case = evidence.judged()
     for number in range(2, MAX_ROUNDS + 1):
@@ -192,7 +191,7 @@ def _problem(item: Item) -> Problem | None:
         "not-found": "not there",
         "skipped": "not run",
     }[item.status]
-    return Problem(item.probe, f"{words}: {item.why}" if item.why else words)
+    return Problem(item.probe, words if item.why in (None, "", words) else f"{words}: {item.why}")
 
 
 def read_files(evidence: _Evidence, known: Sequence[Recognised], logs: Sequence[str]) -> None:
