@@ -56,6 +56,7 @@ def judge(
         facts=tuple(fact.to_dict() for fact in facts if fact.kind != "looked"),
         problems=tuple(told),
         signs=inference.signs,
+        targets={} if capture is None else {target.id: target.address for target in capture.targets},
     )
     return Case(report, inference, book, tuple(facts), capture)
 

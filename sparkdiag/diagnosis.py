@@ -194,6 +194,8 @@ class Report:
     problems: tuple[Problem, ...] = ()
     signs: tuple[str, ...] = field(default=())
     """Positive signs seen: what makes a case without fault healthy instead of inconclusive."""
+    targets: dict[str, str] = field(default_factory=dict)
+    """The address behind each target id of a `where`, without secrets."""
 
     @property
     def claimed(self) -> tuple[Diagnosis, ...]:
@@ -226,4 +228,5 @@ class Report:
             "facts": list(self.facts),
             "problems": [{"what": p.what, "why": p.why} for p in self.problems],
             "signs": list(self.signs),
+            "targets": dict(self.targets),
         }

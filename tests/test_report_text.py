@@ -84,6 +84,24 @@ def test_inconclusive_says_why() -> None:
     assert render(report(verdict="inconclusive")).startswith("inconclusive: nothing wrong was seen, and no sign")
 
 
+def test_a_target_is_shown_by_its_address() -> None:
+    there = diagnosis(where={**NOWHERE, "target": "t1", "node": "spark-a"})
+    problem = Problem("tcp-api", "the name does not resolve")
+    targets = {"t1": "http://spark-a:8000"}
+    assert "   at http://spark-a:8000, node spark-a\n" in render(report(there, targets=targets))
+    assert "   at t1, node spark-a\n" in render(report(there))
+    first = render(report(verdict="inconclusive", problems=(problem,), targets=targets)).split("\n")[0]
+    assert first == "inconclusive: http://spark-a:8000: the name does not resolve"
+    assert render(report(there, targets=targets), "line").endswith(" http://spark-a:8000\n")
+
+
+def test_problems_with_one_reason_are_told_together() -> None:
+    names = ("health", "models", "x", "health")
+    problems = tuple(Problem(name, "404" if name == "x" else "not run") for name in names)
+    text = render(report(FULL, problems=problems))
+    assert "\n  - health, models: not run\n  - x: 404\n" in text
+
+
 def test_the_order_within_a_diagnosis() -> None:
     text = render(report(FULL))
     found = sections(text, "Evidence", "Fix", "To confirm", "Explains", "How sure, and why")

@@ -16,6 +16,7 @@ def render_line(report: Report) -> str:
     wanted = "fault" if report.verdict == "fault" else None
     first = next((d for d in claimed if wanted in (None, d.kind)), None)
     target = first.where.get("target") if first else None
+    target = report.targets.get(target or "") or target
     words = (
         report.verdict,
         report.fingerprint,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ..diagnosis import Diagnosis, Report
 from .harmless import cut, harmless, one_line
@@ -11,6 +12,7 @@ from .words import (
     certainty,
     costs,
     headline,
+    not_collected,
     place,
     signature,
     step_tag,
@@ -35,12 +37,12 @@ def render_markdown(report: Report) -> str:
     if more:
         out.append(_prose(more))
     for d in report.claimed:
-        out += _diagnosis(d, f"{d.kind.capitalize()}: {titled(d)}")
+        out += _diagnosis(d, f"{d.kind.capitalize()}: {titled(d)}", report.targets)
     for d in report.diagnoses:
         if not d.claimed:
             out += [f"### Possible, not claimed: {_prose(titled(d))}", f"`{d.id}`", _prose(d.cause)]
     out += _listing("Refuted by later evidence", [f"{s.id}: {s.because}" for s in report.suppressed])
-    out += _listing("Not collected, or not readable", [f"{p.what}: {p.why}" for p in report.problems])
+    out += _listing("Not collected, or not readable", not_collected(report))
     if report.next_probes:
         out.append("### What to look at next")
         for probe in report.next_probes:
@@ -54,8 +56,8 @@ def render_markdown(report: Report) -> str:
     return "\n\n".join(out) + "\n"
 
 
-def _diagnosis(d: Diagnosis, heading: str) -> list[str]:
-    at = where_words(d.where)
+def _diagnosis(d: Diagnosis, heading: str, targets: Mapping[str, str]) -> list[str]:
+    at = where_words(d.where, targets)
     out = [f"### {_prose(heading)}", f"`{d.id}`" + (f", at {_prose(at)}" if at else ""), _prose(d.cause)]
     if d.evidence:
         out.append("**Evidence**")

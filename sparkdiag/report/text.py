@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..diagnosis import Diagnosis, NextProbe, Report
 from .layout import Page
 from .words import (
@@ -9,6 +11,7 @@ from .words import (
     certainty,
     costs,
     headline,
+    not_collected,
     place,
     signature,
     step_tag,
@@ -49,22 +52,22 @@ def render_text(report: Report, *, width: int, colour: bool) -> str:
         for diagnosis in found:
             number += 1
             page.blank()
-            _diagnosis(page, number, diagnosis, in_headline=titled(diagnosis) in first)
-    _possible(page, [d for d in report.diagnoses if not d.claimed])
+            _diagnosis(page, number, diagnosis, report.targets, in_headline=titled(diagnosis) in first)
+    _possible(page, [d for d in report.diagnoses if not d.claimed], report.targets)
     _listing(page, "Refuted by later evidence", [f"{s.id}: {s.because}" for s in report.suppressed])
-    _listing(page, "Not collected, or not readable", [f"{p.what}: {p.why}" for p in report.problems])
+    _listing(page, "Not collected, or not readable", not_collected(report))
     _next(page, report.next_probes)
     page.blank()
     page.paragraph(signature(report), style="dim")
     return page.text()
 
 
-def _diagnosis(page: Page, number: int, d: Diagnosis, in_headline: bool) -> None:
+def _diagnosis(page: Page, number: int, d: Diagnosis, targets: Mapping[str, str], in_headline: bool) -> None:
     lead = f"{number}. ".ljust(_BODY)
     page.paragraph(f"{d.id} ({certainty(d)})", lead=lead, style="bold")
     if not in_headline:
         page.paragraph(d.title, _BODY)
-    at = where_words(d.where)
+    at = where_words(d.where, targets)
     if at:
         page.paragraph(f"at {at}", _BODY, style="dim")
     page.blank()
@@ -128,7 +131,7 @@ def _fix(page: Page, d: Diagnosis) -> None:
         page.paragraph(avoided(entry.do, entry.because), _BODY + 2, lead="!  ")
 
 
-def _possible(page: Page, diagnoses: list[Diagnosis]) -> None:
+def _possible(page: Page, diagnoses: list[Diagnosis], targets: Mapping[str, str]) -> None:
     """Not sure enough to act upon: cause and evidence are shown, a fix is not."""
     if not diagnoses:
         return
@@ -138,7 +141,7 @@ def _possible(page: Page, diagnoses: list[Diagnosis]) -> None:
         page.blank()
         page.paragraph(f"{d.id} ({certainty(d)})", lead="-  ", style="bold")
         page.paragraph(d.title, _BODY)
-        at = where_words(d.where)
+        at = where_words(d.where, targets)
         if at:
             page.paragraph(f"at {at}", _BODY, style="dim")
         page.blank()

@@ -11,6 +11,7 @@ __all__ = [
     "certainty",
     "costs",
     "headline",
+    "not_collected",
     "place",
     "signature",
     "step_tag",
@@ -50,7 +51,8 @@ def headline(report: Report) -> str:
     if report.diagnoses and not claimed:
         return f"inconclusive: nothing is sure enough to claim; perhaps: {titled(report.diagnoses[0])}"
     if report.problems:
-        return f"inconclusive: {report.problems[0].what}: {report.problems[0].why}"
+        address = next(iter(report.targets.values())) if len(report.targets) == 1 else ""
+        return f"inconclusive: {address or report.problems[0].what}: {report.problems[0].why}"
     return "inconclusive: nothing wrong was seen, and no sign of health either"
 
 
@@ -67,9 +69,20 @@ def summary(report: Report) -> str | None:
     return None if not named or only_fault else "In all: " + ", ".join(named) + "."
 
 
-def where_words(where: Mapping[str, str | None]) -> str:
-    """What is known of the place, in words; empty when nothing is."""
-    return ", ".join(f"{word}{where[key]}" for key, word in _WHERE.items() if where.get(key))
+def where_words(where: Mapping[str, str | None], targets: Mapping[str, str]) -> str:
+    """What is known of the place, in words, a target by its address; empty when nothing is."""
+    known = {key: value for key, value in where.items() if value}
+    if "target" in known:
+        known["target"] = targets.get(known["target"]) or known["target"]
+    return ", ".join(f"{word}{known[key]}" for key, word in _WHERE.items() if key in known)
+
+
+def not_collected(report: Report) -> list[str]:
+    """The problems, those with the same reason together: a closed port stops every probe for one reason."""
+    by_reason: dict[str, list[str]] = {}
+    for problem in report.problems:
+        by_reason.setdefault(problem.why, []).append(problem.what)
+    return [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in by_reason.items()]
 
 
 def place(e: Evidence) -> str:
