@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from .capture import Capture, Item, Target
@@ -37,6 +37,8 @@ class Options:
     timeout: float = 60.0
     save: str | None = None
     rule_engine: str = "auto"
+    anonymize: bool = False
+    """Number hosts and addresses, in the report and in the saved capture."""
     metrics_gap: float = 1.0
     """Seconds between the two samples of the passive tier."""
     later_gap: float = 12.0
@@ -60,6 +62,16 @@ class _Evidence:
                 self.problems.append(told)
             if item.status == "skipped":
                 self.not_run.setdefault(item.probe, item.why or "skipped")
+
+    def anonymize(self) -> None:
+        """Hosts and addresses numbered, in the evidence and in what was said of it."""
+        from .capture_io import anonymized
+
+        said = [_problem(item) for item in self.capture.items]
+        self.problems = [problem for problem in self.problems if problem not in said]
+        whole = anonymized(self.capture)
+        self.capture = replace(whole, items=())
+        self.add(whole.items)
 
     def judged(self) -> Case:
         capture = self.capture
@@ -87,6 +99,9 @@ async def run(targets: Sequence[str], options: Options, evidence: _Evidence | No
     read_files(evidence, known, options.logs)
     endpoints = [item for item in known if item.kind == "endpoint"]
     case = evidence.judged() if not endpoints else await _rounds(endpoints, options, evidence)
+    if options.anonymize:
+        evidence.anonymize()
+        case = evidence.judged()
     if options.save is not None:
         from .capture_io import save
 
@@ -268,6 +283,8 @@ def run_sync(targets: Sequence[str], options: Options) -> Case:
 
         return asyncio.run(run(targets, options, evidence))
     except KeyboardInterrupt:
+        if options.anonymize:
+            evidence.anonymize()
         evidence.problems.append(Problem("interrupt", "stopped by the user; judged by what was collected so far"))
         raise Interrupted(evidence.judged().report) from None
 

@@ -71,7 +71,7 @@ def test_options_go_to_the_library_and_those_not_given_do_not(
     monkeypatch.setenv("SOME_KEY", "secret")
     assert main(["http://a:1"]) == 1
     words = "http://a:1 --log x.log --tools --log y.log z.log --model m --api-key-env SOME_KEY --client-reads reasoning"
-    rest = "--passive --max-generated 0 --save d --timeout 2.5 --rule-engine python --json"
+    rest = "--anonymize --passive --max-generated 0 --save d --timeout 2.5 --rule-engine python --json"
     assert main([*words.split(), *rest.split()]) == 1
     assert library.calls == [
         (("http://a:1",), {}),
@@ -84,6 +84,7 @@ def test_options_go_to_the_library_and_those_not_given_do_not(
                 "api_key": "secret",
                 "client_reads": "reasoning",
                 "passive": True,
+                "anonymize": True,
                 "max_generated": 0,
                 "save": "d",
                 "timeout": 2.5,

@@ -133,6 +133,20 @@ def test_files_that_cannot_be_read_are_a_sentence(tmp_path: Path) -> None:
     assert done.stderr == f"sparkdiag: {tmp_path / 'none.log'}: no such file\n"
 
 
+def test_anonymize_numbers_hosts_in_the_report_and_in_what_is_saved(tmp_path: Path) -> None:
+    log, saved = tmp_path / "serve.log", tmp_path / "saved"
+    log.write_text(f"{NO_TOKEN.rstrip()} from http://spark-a.lan:8000 at 10.20.30.40\n")
+    words = (str(log), "--json", "--save", str(saved))
+    assert "spark-a.lan" in run(*words).stdout
+    for file in saved.iterdir():
+        file.unlink()
+    done = run(*words, "--anonymize")
+    texts = [done.stdout, *(file.read_text() for file in saved.iterdir())]
+    assert len(texts) > 2
+    assert not any("spark-a" in text or "10.20.30.40" in text for text in texts)
+    assert "host-1" in done.stdout
+
+
 def test_why_on_a_log(tmp_path: Path) -> None:
     log = tmp_path / "serve.log"
     log.write_text(NO_TOKEN)

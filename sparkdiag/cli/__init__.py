@@ -41,6 +41,6 @@ def complain(message: str) -> None:
     from ..report.harmless import harmless
 
     try:
-        print("\n".join(f"sparkdiag: {harmless(line)}" for line in message.split("\n")), file=sys.stderr, flush=True)
+        print(f"sparkdiag: {harmless(message)}", file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):
         return

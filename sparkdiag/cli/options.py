@@ -49,6 +49,7 @@ def add_collecting(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--max-generated", metavar="N", type=_tokens, help="tokens to generate at most (default: 1500)")
     group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after S seconds (default: 60)")
     group.add_argument("--save", metavar="DIR", help="save the evidence, secrets removed, for replay")
+    group.add_argument("--anonymize", action="store_true", help="number hosts and addresses in the report and --save")
 
 
 def library_arguments(options: argparse.Namespace) -> dict[str, object]:
@@ -58,7 +59,7 @@ def library_arguments(options: argparse.Namespace) -> dict[str, object]:
         value = getattr(options, name)
         if value is not None:
             given[name] = value
-    for name in ("tools", "passive"):
+    for name in ("tools", "passive", "anonymize"):
         if getattr(options, name):
             given[name] = True
     if options.log:

@@ -22,7 +22,6 @@ PLANNED_OPTIONS: dict[str, str] = {
     "--local": "looking at this machine",
     "--container": "looking into a container",
     "--ask": "asking questions",
-    "--anonymize": "numbering hosts and addresses",
 }
 """Options of the contract that are not built yet, with what they will do."""
 
