@@ -15,7 +15,7 @@ from .launch_options import Options, read_options, typed
 from .shell import lists, pipeline, words
 from .transcript_commands import unwrap
 
-__all__ = ["launches_of_command", "launches_of_text", "observe_launch"]
+__all__ = ["launch_fact", "launches_of_command", "launches_of_text", "observe_launch"]
 
 MAX_COMMANDS = 400
 _SECRET = re.compile(r"\[secret: [^\]\n]{1,60}\]")
@@ -64,14 +64,15 @@ def observe_launch(piece: Piece) -> list[Fact]:
         shown = launches_of_output(piece.command, text, piece.meta.get("doc"))
     else:
         shown = []
-    return [_fact(one, piece) for one in shown]
+    return [launch_fact(one, piece) for one in shown]
 
 
 def _composed(command: str | None) -> bool:
     return command is not None and re.match(r"(?:docker|podman)[ -]compose\b[^|;]*\bconfig\b(?!.*grep -\w*c)", command) is not None
 
 
-def _fact(shown: Shown, piece: Piece) -> Launch:
+def launch_fact(shown: Shown, piece: Piece) -> Launch:
+    """The fact of one launch, with its place in the piece."""
     from ..redact import redact
 
     lines = piece.text.split("\n")

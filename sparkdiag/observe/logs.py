@@ -1,17 +1,36 @@
-"""Log facts: signature hits folded per run and process, in order, with the phase of start-up they fall into."""
+"""Log facts: signature hits in order, folded per run and process, each with the phase of the server that it falls into.
+
+A run begins where a server starts anew. Facts carry `where.run` only where one stream shows several runs, `where.node`
+and `where.rank` only where several are named: a name that nothing else is told apart from would only keep facts from
+joining.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..facts import Fact, LogHit, Signature, Source, Value
+from ..facts import Fact, Signature
 from ..facts.piece import Piece
 from .captures import read_capture
-from .prefixes import parse_line
-from .scan import scanner_for
+from .launch import launch_fact
+from .launch_printed import args_of_line
+from .logs_folds import Folds
+from .logs_markers import ECHO, MARKERS, SIGNATURES, Marker, is_spoken_code
+from .logs_runs import Run, Streams
+from .prefixes import LogLine, parse_line
+from .scan import LOG_LIKE, Hit, Scanner, scanner_for
+from .tracebacks import EXCEPTION, EXCEPTION_ID, read_exception
+from .transcript_kinds import looks_logged
 
-__all__ = ["observe_log", "observe_logs"]
+__all__ = ["LogReader", "observe_log", "observe_logs"]
+
+_MAX_SHOWN = 200_000
+"""Lines that are remembered to know them again in another piece."""
+
+_OWN = (*SIGNATURES, EXCEPTION)
+_LOOK_BACK = 80
+"""Lines back to the prefix that a line without one continues."""
 
 
 def observe_log(piece: Piece, signatures: Sequence[Signature]) -> list[Fact]:
@@ -20,40 +39,141 @@ def observe_log(piece: Piece, signatures: Sequence[Signature]) -> list[Fact]:
 
 
 def observe_logs(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> list[Fact]:
-    """The log facts of all pieces of a case, folded across pieces of the same server."""
-    declared = tuple(signatures)
-    folded: dict[tuple[object, ...], LogHit] = {}
+    """The log facts of all pieces of a case: lines that several pieces show are one event."""
+    reader = LogReader(signatures)
     for piece in pieces:
-        scanner = scanner_for(declared, piece.kind)
-        for hit in scanner.hits(piece.text):
-            signature = scanner.signatures[hit.signature]
-            line = parse_line(hit.text)
-            captures: dict[str, Value] = {
-                name: read_capture(kind, hit.match[name])
-                for name, kind in signature.captures
-                if hit.match[name] is not None
-            }
-            order, number = piece.order + hit.line, piece.first_line + hit.line
-            key = (signature.id, tuple(sorted(captures.items(), key=str)), line.process, line.rank, piece.where)
-            known = folded.get(key)
-            if known is not None:
-                folded[key] = replace(
-                    known, count=known.count + line.repeats, last_line=number, last_order=order, last_time=line.time
-                )
-                continue
-            folded[key] = LogHit(
-                where=piece.where,
-                source=Source(piece.source, number, text=hit.text.strip()[:500]),
-                order=order,
-                time=line.time,
-                signature=signature.id,
-                captures=captures,
-                count=line.repeats,
-                last_line=number,
-                last_order=order,
-                last_time=line.time,
-                process=line.process,
-                level=line.level,
-                command=piece.command,
-            )
-    return sorted(folded.values(), key=lambda f: f.order)
+        reader.read(piece)
+    return reader.facts()
+
+
+class LogReader:
+    """Reads pieces, or one log stretch by stretch, with a memory that does not grow with their length."""
+
+    def __init__(self, signatures: Sequence[Signature]) -> None:
+        self._signatures = tuple(signatures)
+        self._streams = Streams()
+        self._folds = Folds()
+        self._spent: dict[str, list[int]] = {}
+        self._shown: set[int] = set()
+        """Lines with a time that earlier pieces showed, as hashes."""
+
+    def facts(self) -> list[Fact]:
+        """All facts so far, in order."""
+        return self._folds.facts(self._streams)
+
+    def read(self, piece: Piece) -> None:
+        """One more piece."""
+        self._shown |= self._read(piece, frozenset(self._shown))
+
+    def read_stretches(self, pieces: Iterable[Piece]) -> None:
+        """One long log, handed over in stretches of whole lines: a line that comes twice in it did happen twice."""
+        earlier, new = frozenset(self._shown), set[int]()
+        for piece in pieces:
+            lines = self._read(piece, earlier)
+            if len(new) < _MAX_SHOWN:
+                new |= lines
+        self._shown |= new
+
+    def _read(self, piece: Piece, earlier: frozenset[int]) -> set[int]:
+        """Read a piece but for the lines that are known; gives the lines with a time that it shows."""
+        own = piece.kind in LOG_LIKE
+        scanner = scanner_for((*self._signatures, *_OWN) if own else self._signatures, piece.kind)
+        if not scanner.signatures or not piece.text:
+            return set()
+        new: set[int] = set()
+        for group in _by_line(self._hits(scanner, piece)):
+            line = parse_line(group[0].text)
+            if line.time is not None:
+                seen = hash(group[0].text)
+                if seen in earlier:
+                    continue
+                new.add(seen)
+            self._line(piece, scanner, group, line)
+        return new if len(self._shown) < _MAX_SHOWN else set()
+
+    def _hits(self, scanner: Scanner, piece: Piece) -> Iterable[Hit]:
+        """The scanner's hits; once a signature was seen often enough, the last of each stretch is enough."""
+        spent = self._spent.setdefault(piece.kind, [0] * len(scanner.signatures))
+        hits = list(scanner.hits(piece.text, spent))
+        if any(h.skipped for h in hits) and any(_banner(scanner.signatures[h.signature]) for h in hits):
+            spent[:] = [0] * len(spent)  # a new run counts anew
+            hits = list(scanner.hits(piece.text, spent))
+        for hit in hits:
+            spent[hit.signature] += 1
+        return hits
+
+    def _line(self, piece: Piece, scanner: Scanner, group: list[Hit], line: LogLine) -> None:
+        """All hits on one line: first what it says of the run, then the signatures, then the phase that follows."""
+        signatures = [scanner.signatures[hit.signature] for hit in group]
+        markers = [MARKERS[s.id] for s in signatures if s.id in MARKERS]
+        whole = line if line.form is not None else _context(piece.text, group[0].start, line)
+        run = self._streams.run(piece, whole)
+        for marker in markers:
+            run = self._streams.mark(run, marker, whole)
+        for hit, signature in zip(group, signatures, strict=True):
+            if signature.id in MARKERS:
+                self._marked(piece, run, hit, MARKERS[signature.id], whole)
+            elif signature.id == EXCEPTION_ID:
+                if not _echoed(hit):
+                    raised = read_exception(piece.text, hit.start, line.message)
+                    if raised is not None:
+                        self._folds.exception(piece, run, hit, whole, raised)
+            elif not _echoed(hit) and not is_spoken_code(line.message):
+                captures = {
+                    name: read_capture(kind, hit.match[name])
+                    for name, kind in signature.captures
+                    if hit.match[name] is not None
+                }
+                self._folds.hit(piece, run, hit, whole, signature, captures)
+        for marker in markers:
+            self._streams.after(run, marker, whole)
+
+    def _marked(self, piece: Piece, run: Run, hit: Hit, marker: Marker, line: LogLine) -> None:
+        groups = hit.match.groupdict()
+        if groups.get("version"):
+            self._folds.engine(piece, run, hit, "vllm", groups["version"].rstrip(".,)"))
+        elif marker.id in ("fired-up", "load-begin", "decode", "prefill"):
+            self._folds.engine(piece, run, hit, "sglang", None)
+        elif line.form == "vllm" and marker.id not in ("non-default-args", "server-args"):
+            self._folds.engine(piece, run, hit, "vllm", None)
+        if marker.id in ("non-default-args", "server-args"):
+            shown = args_of_line(hit.text)
+            if shown is not None:
+                shown.line = hit.line
+                self._folds.launch(run, launch_fact(shown, piece))
+                self._folds.engine(piece, run, hit, shown.engine or "vllm", None)
+
+
+def _banner(signature: Signature) -> bool:
+    return signature.id in MARKERS and MARKERS[signature.id].banner
+
+
+def _by_line(hits: Iterable[Hit]) -> Iterable[list[Hit]]:
+    group: list[Hit] = []
+    for hit in hits:
+        if group and hit.start != group[0].start:
+            yield group
+            group = []
+        group.append(hit)
+    if group:
+        yield group
+
+
+def _echoed(hit: Hit) -> bool:
+    """The match stands in what somebody asked or typed, which the line only repeats."""
+    echo = ECHO.search(hit.match.string)
+    return echo is not None and hit.match.start() >= echo.end()
+
+
+def _context(text: str, start: int, line: LogLine) -> LogLine:
+    """A line without prefix with what the prefix above it tells: tracebacks of some programs have one only at the top."""
+    at = start
+    for _ in range(_LOOK_BACK):
+        begin = text.rfind("\n", max(0, at - 20_000), max(at - 1, 0)) + 1
+        if at <= 0 or begin >= at:
+            break
+        if looks_logged(text[begin : begin + 400]):
+            above = parse_line(text[begin : at - 1])
+            return replace(above, message=line.message, level=None, repeats=1)
+        at = begin
+    return line

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 __all__ = ["LogLine", "parse_line", "rank_of"]
 
+MAX_LAYERS = 8
 MAX_PREFIX = 600
 """Characters of a line that may hold prefixes; what follows is message."""
 
@@ -100,14 +101,6 @@ def _level(match: re.Match[str], line: LogLine) -> None:
     line.level = _LEVELS.get(match["level"].upper(), line.level)
 
 
-def _docker(match: re.Match[str], line: LogLine) -> None:
-    _stamp(match, line)
-
-
-def _compose(match: re.Match[str], line: LogLine) -> None:
-    line.container = match["name"]
-
-
 def _journal(match: re.Match[str], line: LogLine) -> None:
     _stamp(match, line)
     _host_unit(match, line)
@@ -151,6 +144,14 @@ def _sglang(match: re.Match[str], line: LogLine) -> None:
     if words:
         line.rank = rank_of(words) or line.rank
         line.process = line.process or words.strip().replace(" ", "_")
+
+
+def _sglang_clock(match: re.Match[str], line: LogLine) -> None:
+    """A time of day alone, which tells no moment."""
+    line.form = "sglang"
+    if match["rank"]:
+        line.rank = rank_of(match["rank"]) or line.rank
+        line.process = line.process or match["rank"].strip().replace(" ", "_")
 
 
 def _ray_core(match: re.Match[str], line: LogLine) -> None:
@@ -198,54 +199,62 @@ _ISO = r"(?:\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[T ](?P<clock>\d\d:\d\d:\d\d(?:[
 _ZONE = r"(?P<zone>Z|[+-]\d\d:?\d\d)"
 _HOST = r"(?P<host>[A-Za-z][\w.-]*) (?P<unit>[A-Za-z@][\w@./\\:-]*?)(?:\[(?P<pid>\d+)\])?: "
 
-_LAYERS: tuple[tuple[re.Pattern[str], _Layer], ...] = tuple(
-    (re.compile(pattern), layer)
-    for pattern, layer in (
-        (rf"{_ISO}{_ZONE}? {_HOST}", _journal),
-        (rf"(?P<month>[A-Z][a-z]{{2}}) +(?P<day>\d+) (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?) {_HOST}", _journal),
-        (r"(?P<host>[A-Za-z][\w.-]*) (?P<unit>kernel)(?P<pid>(?!))?: ", _host_unit),
-        (r"(?P<name>[A-Za-z][\w.-]*) *\| ?", _compose),
-        (r"\[ *\d+\.\d{5,6}\] ", _dmesg),
-        (r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\] ", _dmesg),
-        (
-            r"\((?P<name>[A-Za-z_][\w:.-]*(?: [A-Z]{2}\d+)*|VllmWorker)"
-            r"(?P<fields>(?:,? (?:pid|ip|rank)=[\w.:-]+)+|(?<=raylet)|(?<=gcs_server)|(?<=autoscaler)(?: \+[\dhms]+)?)\) ?",
-            _process,
-        ),
-        (
-            rf"{_LEVEL} (?:\d{{4}}-)?(?P<month>\d\d)-(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?) "
-            r"\[?(?P<logger>[\w./-]+(?::\d+)?)\] ?",
-            _vllm,
-        ),
-        (rf"\[{_ISO}(?P<rank>(?: [A-Z]{{2,3}}\d+)*)\] ?", _sglang),
-        (rf"\[{_ISO} (?P<level>[DIWECF]) (?P<pid>\d+) \d+\] (?:\(\w+\) )?", _ray_core),
-        (rf"{_ISO}{_ZONE}?\t{_LEVEL}\t(?P<logger>)", _python),
-        (rf"{_ISO} - (?P<logger>[\w.-]+) - {_LEVEL} - ", _python),
-        (rf"{_ISO}{_ZONE}?,? \[?{_LEVEL}\]?:? (?:(?P<logger>[\w./-]+:\d+)(?: -- |\] ))?", _python),
-        (rf"{_ISO}{_ZONE}? ", _docker),
-        (rf"\[{_LEVEL}\] (?:(?P<logger>[\w.]+): )?", _bracketed),
-        (rf"{_LEVEL}:\s+", _uvicorn),
-        (rf"{_LEVEL}:(?P<logger>[\w.]+):", _bracketed),
-        (
-            r"\[?(?P<level>[IWEF])(?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d+)"
-            r"(?: +\d+)? [\w./-]+:\d+\] ",
-            _glog,
-        ),
-        (r"\[(?P<rank>rank\d+)\]:? ?", _rank),
-        (r"(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+):\d+ \[\d+\] ", _nccl),
-    )
+_TABLE: tuple[tuple[str, str, _Layer], ...] = (
+    # what it begins with (0: a digit, A: a letter), expression, what it says
+    ("0", rf"{_ISO}{_ZONE}? {_HOST}", _journal),
+    ("A", rf"(?P<month>[A-Z][a-z]{{2}}) +(?P<day>\d+) (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?) {_HOST}", _journal),
+    ("A", r"(?P<host>[A-Za-z][\w.-]*) (?P<unit>kernel)(?P<pid>(?!))?: ", _host_unit),
+    ("[", r"\[ *\d+\.\d{5,6}\] ", _dmesg),
+    ("[", r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\] ", _dmesg),
+    (
+        "(",
+        r"\((?P<name>[A-Za-z_][\w:.-]*(?: [A-Z]{2}\d+)*|VllmWorker)"
+        r"(?P<fields>(?:,? (?:pid|ip|rank)=[\w.:-]+)+|(?<=raylet)|(?<=gcs_server)|(?<=autoscaler)(?: \+[\dhms]+)?)\) ?",
+        _process,
+    ),
+    (
+        "A",
+        rf"{_LEVEL} (?:\d{{4}}-)?(?P<month>\d\d)-(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?) "
+        r"\[?(?P<logger>[\w./-]+(?::\d+)?)\] ?",
+        _vllm,
+    ),
+    ("[", rf"\[{_ISO}(?P<rank>(?: [A-Z]{{2,3}}\d+)*)\] ?", _sglang),
+    ("[", r"\[\d\d:\d\d:\d\d(?P<rank>(?: [A-Z]{2,3}\d+)*)\] ", _sglang_clock),
+    ("[", rf"\[{_ISO} (?P<level>[DIWECF]) (?P<pid>\d+) \d+\] (?:\(\w+\) )?", _ray_core),
+    ("0", rf"{_ISO}{_ZONE}?\t{_LEVEL}\t(?P<logger>)", _python),
+    ("0", rf"{_ISO} - (?P<logger>[\w.-]+) - {_LEVEL} - ", _python),
+    ("0", rf"{_ISO}{_ZONE}?,? \[?{_LEVEL}\]?:? (?:(?P<logger>[\w./-]+:\d+)(?: -- |\] ))?", _python),
+    ("0", rf"{_ISO}{_ZONE}? ", _stamp),
+    ("[", rf"\[{_LEVEL}\] (?:(?P<logger>[\w.]+): )?", _bracketed),
+    ("A", rf"{_LEVEL}:\s+", _uvicorn),
+    ("A", rf"{_LEVEL}:(?P<logger>[\w.]+):", _bracketed),
+    (
+        "[A",
+        r"\[?(?P<level>[IWEF])(?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d+)(?: +\d+)? [\w./-]+:\d+\] ",
+        _glog,
+    ),
+    ("[", r"\[(?P<rank>rank\d+)\]:? ?", _rank),
+    ("A", r"(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+):\d+ \[\d+\] ", _nccl),
 )
+_LAYERS: dict[str, tuple[tuple[re.Pattern[str], _Layer], ...]] = {
+    start: tuple((re.compile(pattern), layer) for starts, pattern, layer in _TABLE if start in starts)
+    for start in "0A(["
+}
+_COMPOSED = re.compile(r"(?P<name>[A-Za-z][\w.-]*) *\| ?")
 
 _FOLDED = re.compile(r"\[repeated (\d+)x across cluster\]")
-_STARTS = re.compile(r"[(\[A-Za-z0-9]")
 
 
 def parse_line(text: str) -> LogLine:
     """Peel all prefixes off one line. A line without any comes back whole, with nothing known about it."""
     line = LogLine(text)
     head, at, peeled = text[:MAX_PREFIX], 0, 0
-    while peeled < 8 and _STARTS.match(head, at):
-        for pattern, layer in _LAYERS:
+    if "|" in head:
+        service = _COMPOSED.match(head)
+        if service:
+            line.container, at = service["name"], service.end()
+    while peeled < MAX_LAYERS and at < len(head):
+        for pattern, layer in _LAYERS.get(_class(head[at]), ()):
             match = pattern.match(head, at)
             if match and match.end() > at:
                 layer(match, line)
@@ -256,7 +265,14 @@ def parse_line(text: str) -> LogLine:
             break
     if at:
         line.message = text[at:]
-    folded = _FOLDED.search(text[-200:])
-    if folded:
-        line.repeats = 1 + int(folded.group(1))
+    if "across cluster]" in text:
+        folded = _FOLDED.search(text[-200:])
+        if folded:
+            line.repeats = 1 + int(folded.group(1))
     return line
+
+
+def _class(char: str) -> str:
+    if char in "([":
+        return char
+    return "0" if char.isdigit() else "A" if char.isalpha() else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import re
 
-__all__ = ["Cleaned", "clean_text"]
+__all__ = ["Cleaned", "clean_text", "plain_lines"]
 
 _ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor moves
@@ -54,6 +54,13 @@ def clean_text(text: str) -> Cleaned:
         lines = _unescape(lines)
     lines = _unquote(_undent(lines))
     return Cleaned(*_fences(lines))
+
+
+def plain_lines(text: str) -> str:
+    """A stretch of a log without colours and with plain line ends; no line is joined or dropped."""
+    if "\x1b" in text or "\x00" in text or "#033[" in text:
+        text = _ANSI.sub("", text)
+    return text.replace("\r\n", "\n") if "\r\n" in text else text
 
 
 def _unquote(lines: list[str]) -> list[str]:
