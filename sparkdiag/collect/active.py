@@ -60,7 +60,7 @@ class _Probe:
         return await session.send(Ask(self.name, self.route, self.body(granted), time, self.notes))
 
 
-def _chat(model: str, name: str = "chat", tokens: int = requests.CHAT_TOKENS, **more: Any) -> _Probe:
+def _chat(model: str | None, name: str = "chat", tokens: int = requests.CHAT_TOKENS, **more: Any) -> _Probe:
     return _Probe(
         name,
         requests.CHAT,
@@ -70,7 +70,7 @@ def _chat(model: str, name: str = "chat", tokens: int = requests.CHAT_TOKENS, **
     )
 
 
-def _completion(model: str, rendered: Rendered, special: bool) -> _Probe:
+def _completion(model: str | None, rendered: Rendered, special: bool) -> _Probe:
     own = rendered.by != "chatml"
     return _Probe(
         "completion",
@@ -81,7 +81,7 @@ def _completion(model: str, rendered: Rendered, special: bool) -> _Probe:
     )
 
 
-def _tools(model: str) -> tuple[_Probe, _Probe]:
+def _tools(model: str | None) -> tuple[_Probe, _Probe]:
     return (
         _Probe(
             "tools", requests.CHAT, lambda n: requests.tools(model, n), requests.TOOL_TOKENS, notes={"turn": "tools"}
@@ -92,7 +92,7 @@ def _tools(model: str) -> tuple[_Probe, _Probe]:
     )
 
 
-def _logit(model: str, sglang: bool) -> tuple[_Probe, _Probe]:
+def _logit(model: str | None, sglang: bool) -> tuple[_Probe, _Probe]:
     def probe(name: str, shuffled: bool) -> _Probe:
         def body(granted: int) -> Mapping[str, Any]:
             return requests.logit_sglang(shuffled=shuffled) if sglang else requests.logit(model, shuffled=shuffled)
@@ -125,7 +125,7 @@ async def active_items(session: Session, items: list[Item]) -> list[Item]:
     return [chat, *raw, *(item for group in rest for item in group)]
 
 
-async def _raw(session: Session, items: list[Item], model: str, tokens: Budget) -> list[Item]:
+async def _raw(session: Session, items: list[Item], model: str | None, tokens: Budget) -> list[Item]:
     rendered = await render(session, model)
     probe = _completion(model, rendered, told.keeps_special_tokens(items))
     return [*rendered.items, await probe.send(session, tokens)]

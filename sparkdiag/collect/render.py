@@ -24,9 +24,9 @@ class Rendered:
     items: list[Item] = field(default_factory=list)
 
 
-async def render(session: Session, model: str) -> Rendered:
+async def render(session: Session, model: str | None) -> Rendered:
     """vLLM and SGLang tokenize a chat and turn tokens into text; newer vLLM also has a route that renders."""
-    turn = {"model": model, "messages": requests.messages()}
+    turn = {**requests.named(model), "messages": requests.messages()}
     asked = Ask("tokenize", "/tokenize", {**turn, "add_generation_prompt": True}, _SECONDS)
     items = [await session.send(asked)]
     by, tokens = "tokenize", _tokens(items[0], "tokens")
@@ -36,7 +36,7 @@ async def render(session: Session, model: str) -> Rendered:
         by, tokens = "render", _tokens(again, "token_ids") or _tokens(again, "prompt_token_ids")
     if tokens is not None:
         # SGLang leaves special tokens out unless told otherwise; vLLM ignores the switch
-        body = {"model": model, "tokens": tokens, "skip_special_tokens": False}
+        body = {**requests.named(model), "tokens": tokens, "skip_special_tokens": False}
         text = await session.send(Ask("detokenize", "/detokenize", body, _SECONDS))
         items.append(text)
         data = _object(text)

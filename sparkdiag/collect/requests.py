@@ -18,6 +18,7 @@ __all__ = [
     "logit",
     "logit_sglang",
     "messages",
+    "named",
     "tool_result",
     "tools",
 ]
@@ -58,12 +59,17 @@ def _streamed(body: dict[str, Any], tokens: int) -> dict[str, Any]:
     return {**body, "max_tokens": tokens, "temperature": 0, **options}
 
 
+def named(model: str | None) -> dict[str, Any]:
+    """The model's name, if there is one to send."""
+    return {} if model is None else {"model": model}
+
+
 def messages() -> list[dict[str, str]]:
     return [{"role": "user", "content": _QUESTION}]
 
 
-def chat(model: str, tokens: int, **more: Any) -> dict[str, Any]:
-    return _streamed({"model": model, "messages": messages(), **more}, tokens)
+def chat(model: str | None, tokens: int, **more: Any) -> dict[str, Any]:
+    return _streamed({**named(model), "messages": messages(), **more}, tokens)
 
 
 def chatml() -> str:
@@ -71,27 +77,27 @@ def chatml() -> str:
     return f"<|im_start|>user\n{_QUESTION}<|im_end|>\n<|im_start|>assistant\n"
 
 
-def completion(model: str, prompt: str, tokens: int, *, rendered: bool, special: bool) -> dict[str, Any]:
+def completion(model: str | None, prompt: str, tokens: int, *, rendered: bool, special: bool) -> dict[str, Any]:
     """`rendered`: the server's template wrote the prompt, start token included. `special`: think tags that are special
     tokens are to be seen."""
     more = {"add_special_tokens": False} if rendered else {}
     more |= {"skip_special_tokens": False} if special else {}
-    return _streamed({"model": model, "prompt": prompt, **more}, tokens)
+    return _streamed({**named(model), "prompt": prompt, **more}, tokens)
 
 
-def tools(model: str, tokens: int) -> dict[str, Any]:
+def tools(model: str | None, tokens: int) -> dict[str, Any]:
     asked = [{"role": "user", "content": _TOOL_QUESTION}]
-    return _streamed({"model": model, "messages": asked, "tools": [_TOOL], "tool_choice": "auto"}, tokens)
+    return _streamed({**named(model), "messages": asked, "tools": [_TOOL], "tool_choice": "auto"}, tokens)
 
 
-def tool_result(model: str, tokens: int) -> dict[str, Any]:
+def tool_result(model: str | None, tokens: int) -> dict[str, Any]:
     """The way back: a call as the model should have made it, and the tool's answer to it."""
     turns = [
         {"role": "user", "content": _TOOL_QUESTION},
         {"role": "assistant", "content": None, "tool_calls": [_CALL]},
         {"role": "tool", "tool_call_id": "call_1", "content": "sunny, 21 degrees"},
     ]
-    return _streamed({"model": model, "messages": turns, "tools": [_TOOL], "tool_choice": "auto"}, tokens)
+    return _streamed({**named(model), "messages": turns, "tools": [_TOOL], "tool_choice": "auto"}, tokens)
 
 
 def _shuffled() -> str:
@@ -102,9 +108,9 @@ def _shuffled() -> str:
     return " ".join(words[(number * step) % size] for number in range(size))
 
 
-def logit(model: str, *, shuffled: bool) -> dict[str, Any]:
+def logit(model: str | None, *, shuffled: bool) -> dict[str, Any]:
     text = _shuffled() if shuffled else _TEXT
-    return {"model": model, "prompt": text, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
+    return {**named(model), "prompt": text, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
 
 
 def logit_sglang(*, shuffled: bool) -> dict[str, Any]:

@@ -31,14 +31,15 @@ def _data(items: Iterable[Item], *probes: str) -> dict[str, Any]:
     return {}
 
 
-def model_name(items: Iterable[Item], asked: str | None) -> str:
-    """The name to send: the user's, else the first that is served, else a word that every server may refuse."""
+def model_name(items: Iterable[Item], asked: str | None) -> str | None:
+    """The name to send: the user's, else the first that is served. None: send none, and the engines take their own; a
+    name made up here would be refused, and look like the user's fault."""
     if asked:
         return asked
     listed = _data(items, "models").get("data")
     first = listed[0] if isinstance(listed, list) and listed else None
     name = first.get("id") if isinstance(first, dict) else None
-    return name if isinstance(name, str) and 0 < len(name) < 1000 else "default"
+    return name if isinstance(name, str) and 0 < len(name) < 1000 else None
 
 
 def keeps_special_tokens(items: Sequence[Item]) -> bool:
