@@ -11,6 +11,7 @@ from .pieces import observe_pieces, of_samples
 from .transcript import read_text
 
 _BELOW_HTTP = ("refused", "timeout", "reset", "dns", "tls")
+_HANDED_IN = ("file", "log", "exchange", "launch")
 _ORDER_STEP = 1_000_000
 """Room for the lines of one item in the order of the whole evidence."""
 
@@ -21,7 +22,8 @@ def observe_capture(capture: Capture, signatures: Sequence[Signature]) -> list[F
     pieces: list[Piece] = []
     for number, item in enumerate(capture.items):
         order = number * _ORDER_STEP
-        where = Where(target=item.target or None)
+        turn = item.asked.get("turn")
+        where = Where(target=item.target or None, turn=turn if isinstance(turn, str) else None)
         if item.status == "skipped":
             continue
         if item.probe == "launch" or item.asked.get("command") or not _is_http(item):
@@ -47,7 +49,8 @@ def _is_http(item: Item) -> bool:
 
 
 def _source(item: Item) -> str:
-    return item.file or item.probe
+    """A file that was handed in goes by its name, a live probe by its own: saved or not, a report quotes the same."""
+    return item.file if item.file and item.probe in _HANDED_IN else item.probe
 
 
 def _exchange(item: Item, order: int, where: Where) -> list[Fact]:
