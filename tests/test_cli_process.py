@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -155,3 +157,26 @@ def test_why_on_a_log(tmp_path: Path) -> None:
     assert done.stdout.startswith("output.tool-call-parser-wrong: fired\nThe report claims it: ")
     assert "serve.log:1" in done.stdout
     assert run("why-not", "endpoint.server-not-listening", str(log)).returncode == 3
+
+
+def test_an_interrupt_leaves_the_partial_report() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        silent.settimeout(30)
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        command = [sys.executable, "-m", "sparkdiag", address]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        connection, _ = silent.accept()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        connection.close()
+    assert (process.returncode, err) == (130, "sparkdiag: interrupted\n")
+    assert out.startswith("inconclusive: ")
+    assert "stopped by the user" in out
+
+
+def test_a_closed_standard_error_changes_no_exit_status() -> None:
+    for words, status in (("lint x", 2), ("explain nothing-like-it", 2)):
+        command = f'"{sys.executable}" -m sparkdiag {words} 2>&-'
+        assert subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, timeout=60).returncode == status

@@ -37,10 +37,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def complain(message: str) -> None:
-    """A sentence on standard error; where that is closed as well, nobody is there to read it."""
+    """A sentence on standard error."""
     from ..report.harmless import harmless
 
+    print_aside(f"sparkdiag: {harmless(message)}")
+
+
+def print_aside(text: str) -> None:
+    """Print to standard error; where that is closed as well, nobody is there to read it."""
     try:
-        print(f"sparkdiag: {harmless(message)}", file=sys.stderr, flush=True)
+        print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):
         return

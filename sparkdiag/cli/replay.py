@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from ..errors import InputError, UsageError
+from . import print_aside
 from .options import add_engine, add_format
 from .output import check_output, emit_report
 
@@ -64,7 +64,7 @@ def tell(report: Report, expected: Expected | None, options: argparse.Namespace,
     else:
         emit_report(report, options, more={"as_expected": not found, "differences": as_data})
         if options.format != "json":
-            print(blocks, end="", file=sys.stderr)
+            print_aside(blocks.rstrip("\n"))
     return 1 if found else 0
 
 
