@@ -19,6 +19,15 @@ SERVERS = Path(__file__).resolve().parent.parent / "fixtures" / "servers"
 NAMES = sorted(folder.name for folder in SERVERS.iterdir())
 TOOL = {"type": "function", "function": {"name": "get_time", "parameters": {"type": "object", "properties": {}}}}
 OFF = {"chat_template_kwargs": {"enable_thinking": False}}
+AFTER_TOOL = [
+    {"role": "user", "content": "How late is it?"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "get_time"}}],
+    },
+    {"role": "tool", "tool_call_id": "1", "content": "noon"},
+]
 SAID = ("content", "reasoning", "reasoning_content")
 
 
@@ -87,6 +96,7 @@ def said(reply: dict[str, Any]) -> dict[str, Any]:
         ({"tools": [TOOL], "stream": True}, "tool-hermes-stream"),
         ({"tools": [TOOL], "tool_choice": "required"}, "tool-required"),
         ({"text": "weather xml", "tools": [TOOL]}, "tool-xml"),
+        ({"messages": AFTER_TOOL, "tools": [TOOL], "stream": True}, "tool-result"),
         ({"response_format": {"type": "json_object"}}, "guided-json"),
         ({"include_reasoning": False}, "chat-loop-max64-noreasoning"),
         ({"logprobs": True, "top_logprobs": 2}, "chat-hi-logprobs"),
@@ -113,6 +123,8 @@ def test_what_was_not_recorded_is_said_to_be_so(vllm: Client, sglang: Client) ->
         vllm.chat(tools=[TOOL], **OFF),
         sglang.get("/metrics"),
         sglang.get("/server_info"),
+        sglang.get("/get_model_info"),
+        vllm.http.post("/detokenize", json={"tokens": [1, 2]}),
     ]
     assert [(r.status_code, used(r)) for r in missing] == [(404, "none")] * len(missing)
 
@@ -122,14 +134,19 @@ def test_metrics_move_from_the_first_scrape_to_the_one_after(vllm: Client) -> No
 
 
 def test_stand_ins_only_where_the_engine_has_the_route(sglang: Client, guarded: Client) -> None:
-    info = sglang.get("/get_model_info")
-    assert info.json()["tool_call_parser"] == "qwen3_coder"
     assert sglang.get("/v1/models").json()["data"][0]["owned_by"] == "sglang"
     assert guarded.get("/version").json() == {"version": "0.32.0"}
     assert guarded.get("/v1/models").json()["data"][0]["max_model_len"] == 2048
     for client, path in ((sglang, "/version"), (guarded, "/server_info")):
         response = client.get(path)
         assert (response.status_code, used(response)) == (404, "stand-in: an engine without this route")
+
+
+def test_tokens_that_the_server_gave_become_text_again(vllm: Client) -> None:
+    asked = {"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "add_generation_prompt": True}
+    tokens = vllm.http.post("/tokenize", json=asked).json()["tokens"]
+    prompt = vllm.http.post("/detokenize", json={"model": "tiny", "tokens": tokens}).json()["prompt"]
+    assert prompt == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
 
 
 def test_a_key_is_asked_for_as_the_recorded_server_did(guarded: Client) -> None:

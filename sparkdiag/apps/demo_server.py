@@ -13,7 +13,7 @@ from typing import Any
 
 from .nearest import asked_of, nearest, same_question
 from .recordings import RecordedServer, Recording, load_server
-from .stand_ins import stand_in
+from .stand_ins import detokenized, stand_in
 from .streams import join, split, usage_of, with_usage
 
 __all__ = ["RECORDING_HEADER", "DemoServer"]
@@ -24,7 +24,7 @@ RECORDING_HEADER = "x-demo-recording"
 MAX_REQUEST = 8 * 2**20
 """Bytes of a request body that are read."""
 
-_OPEN_ROUTES = ("/health", "/ping", "/metrics", "/version", "/tokenize")
+_OPEN_ROUTES = ("/health", "/ping", "/metrics", "/version", "/tokenize", "/detokenize")
 """Routes that ask for no key: the engines guard /v1."""
 
 
@@ -87,10 +87,13 @@ class DemoServer:
         except (ValueError, RecursionError):
             request = body
         found = nearest(self.recorded, method, path, request)
-        if found is None:
-            found = stand_in(self.recorded, path) if method == "GET" else None
-            return _NOT_RECORDED if found is None else _as_recorded(found)
-        return self._in_form(found, request)
+        if found is not None:
+            return self._in_form(found, request)
+        if method == "GET":
+            found = stand_in(self.recorded, path)
+        elif path == "/detokenize" and isinstance(request, dict):
+            found = detokenized(self.recorded, request.get("tokens"))
+        return _NOT_RECORDED if found is None else _as_recorded(found)
 
     def _refusal(self) -> _Answer:
         for recording in self.recorded.recordings:

@@ -52,6 +52,11 @@ class Asked:
     """A stream that is to end with its usage."""
 
     @property
+    def after_tool(self) -> bool:
+        """A tool's result is sent back."""
+        return any(role == "tool" for role, _ in self.turns)
+
+    @property
     def question(self) -> str:
         return next((text for role, text in reversed(self.turns) if role == "user"), "")
 
@@ -138,6 +143,7 @@ def _comparable(asked: Asked, known: Asked) -> bool:
     """Answers with and without tools, or with the switch set otherwise, are answers to another question."""
     return (
         asked.tools == known.tools
+        and asked.after_tool == known.after_tool
         and asked.tool_choice == known.tool_choice
         and asked.thinking_off == known.thinking_off
         and _only(asked.extras, "response_format") == _only(known.extras, "response_format")
@@ -155,7 +161,7 @@ def _distance(asked: Asked, known: Asked, recording: Recording) -> tuple[float, 
     elif asked.question and asked.question == known.question:
         question = 1
     else:
-        question = 2 if known.question in ("", _FALLBACK[asked.tools]) and len(known.turns) <= 1 else 3
+        question = 2 if known.question in ("", _FALLBACK[asked.tools]) else 3
     return (
         0 if _opens_alike(asked, known, recording) else 1,
         question,

@@ -8,7 +8,7 @@ from typing import Any
 
 from .recordings import RecordedServer, Recording
 
-__all__ = ["stand_in"]
+__all__ = ["detokenized", "stand_in"]
 
 _FINGERPRINT = re.compile(r"vllm-(\d+(?:\.\d+)+)")
 _NO_SUCH_ROUTE = {
@@ -32,8 +32,17 @@ def stand_in(server: RecordedServer, path: str) -> Recording | None:
         return _answer("the launch command", plain, _models(server, engine))
     if plain == "/version" and (version := _vllm_version(server)) is not None:
         return _answer("system_fingerprint", plain, {"version": version})
-    if plain in ("/model_info", "/get_model_info"):
-        return _answer("the launch command", plain, _model_info(server))
+    return None
+
+
+def detokenized(server: RecordedServer, tokens: Any) -> Recording | None:
+    """The text of tokens that the same server gave for a chat, where it told their strings; None for others."""
+    for recording in server.recordings:
+        reply = recording.reply if isinstance(recording.reply, dict) else {}
+        strings = reply.get("token_strs")
+        if recording.path == "/tokenize" and strings and reply.get("tokens") == tokens:
+            text = "".join(strings).replace("Ċ", "\n").replace("Ġ", " ")
+            return _answer(recording.name, "/detokenize", {"prompt": text})
     return None
 
 
@@ -69,14 +78,3 @@ def _vllm_version(server: RecordedServer) -> str | None:
         if found:
             return found[1]
     return None
-
-
-def _model_info(server: RecordedServer) -> dict[str, Any]:
-    return {
-        "model_path": server.model_path,
-        "served_model_name": server.model,
-        "tokenizer_path": server.model_path,
-        "is_generation": True,
-        "reasoning_parser": server.flags.get("reasoning-parser"),
-        "tool_call_parser": server.flags.get("tool-call-parser"),
-    }
