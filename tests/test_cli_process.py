@@ -166,11 +166,15 @@ def test_an_interrupt_leaves_the_partial_report() -> None:
         silent.settimeout(30)
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         command = [sys.executable, "-m", "sparkdiag", address]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        connection, _ = silent.accept()
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-        connection.close()
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as process:
+            try:
+                connection, _ = silent.accept()
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=30)
+                connection.close()
+            finally:
+                process.kill()
     assert (process.returncode, err) == (130, "sparkdiag: interrupted\n")
     assert out.startswith("inconclusive: ")
     assert "stopped by the user" in out
