@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..facts import Fact, Looked
 from ..facts.model import ModelName
@@ -39,6 +40,11 @@ def quantization_format(name: str) -> str | None:
     return next((what for what, pattern in _FORMATS if pattern.search(name)), None)
 
 
+def _path(path: str | None, field: str) -> str | None:
+    """The JSON path of the field that names the model, beside the one that its fact points to."""
+    return None if path is None else f"{path.rpartition('.')[0] or path}.{field}"
+
+
 def model_names(facts: Sequence[Fact]) -> list[Fact]:
     """One ModelName for each name that a fact gives to the model in service."""
     seen: dict[tuple[str, object], Fact] = {}
@@ -54,7 +60,7 @@ def model_names(facts: Sequence[Fact]) -> list[Fact]:
                 where=fact.where.without_turn(),
                 order=fact.order,
                 time=fact.time,
-                source=fact.source,
+                source=replace(fact.source, path=_path(fact.source.path, field), text=f"model {field}: {value}"),
             )
     out = list(seen.values())
     return [*out, Looked(probe="name", where=out[0].where, source=out[0].source)] if out else []
