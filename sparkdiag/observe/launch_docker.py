@@ -10,30 +10,30 @@ from typing import Any
 from ..facts import Value
 from .captures import read_bytes
 from .launch_options import Options, typed
+from .wordlists import words_of
 
 __all__ = ["FROM_CALLER", "Container", "from_compose", "from_inspect", "image_engine", "read_run"]
 
 FROM_CALLER = "(from the caller's environment)"
 """Value of a variable that is passed on by name alone."""
 
-_VALUES = frozenset(
-    {
-        "-v", "--volume", "-e", "--env", "-p", "--publish", "--name", "--gpus", "--ipc", "--shm-size", "--network", "--net",
-        "--entrypoint", "--user", "-u", "--restart", "--env-file", "--runtime", "--ulimit", "--device", "--cap-add", "--cap-drop",
-        "-w", "--workdir", "--memory", "-m", "--memory-swap", "--cpus", "--cpuset-cpus", "--hostname", "-h", "--add-host",
-        "--label", "-l", "--mount", "--tmpfs", "--pid", "--platform", "--pull", "--security-opt", "--log-driver", "--log-opt",
-        "--group-add", "--dns", "--health-cmd", "--stop-timeout", "--stop-signal", "--sysctl", "--uts", "--cgroupns", "--userns",
-        "--oom-score-adj", "--expose", "--annotation", "--device-cgroup-rule", "--memory-reservation", "--memory-swappiness",
-        "--blkio-weight", "--cidfile", "--init-path", "--isolation", "--link", "--mac-address", "--network-alias", "--ip",
-        "--pids-limit", "--volumes-from", "--volume-driver", "--shm", "--cpu-shares", "--detach-keys", "--gpu",
-    }
+_VALUES = words_of(
+    "-v --volume -e --env -p --publish --name --gpus --ipc --shm-size --network --net --entrypoint --user -u "
+    "--restart --env-file --runtime --ulimit --device --cap-add --cap-drop -w --workdir --memory -m --memory-swap "
+    "--cpus --cpuset-cpus --hostname -h --add-host --label -l --mount --tmpfs --pid --platform --pull --security-opt "
+    "--log-driver --log-opt --group-add --dns --health-cmd --stop-timeout --stop-signal --sysctl --uts --cgroupns "
+    "--userns --oom-score-adj --expose --annotation --device-cgroup-rule --memory-reservation --memory-swappiness "
+    "--blkio-weight --cidfile --init-path --isolation --link --mac-address --network-alias --ip --pids-limit "
+    "--volumes-from --volume-driver --shm --cpu-shares --detach-keys --gpu"
 )  # fmt: skip
 _LONG = {
-    "v": "volume", "e": "env", "p": "publish", "u": "user", "d": "detach", "it": "interactive", "i": "interactive", "t": "tty",
-    "w": "workdir", "m": "memory", "h": "hostname", "l": "label", "net": "network",
+    "v": "volume", "e": "env", "p": "publish", "u": "user", "d": "detach", "it": "interactive", "i": "interactive",
+    "t": "tty", "w": "workdir", "m": "memory", "h": "hostname", "l": "label", "net": "network",
 }  # fmt: skip
-_LISTS = frozenset({"volume", "publish", "ulimit", "device", "cap_add", "cap_drop", "security_opt", "mount", "add_host", "env_file",
-                    "group_add", "label", "tmpfs", "expose", "dns"})  # fmt: skip
+_LISTS = words_of(
+    "volume publish ulimit device cap_add cap_drop security_opt mount add_host env_file group_add label tmpfs expose "
+    "dns"
+)  # fmt: skip
 _SIZES = frozenset({"shm_size", "memory", "memory_swap", "memory_reservation"})
 
 
@@ -178,7 +178,12 @@ def from_inspect(data: Mapping[str, Any]) -> Container | None:
     elif isinstance(config.get("Cmd"), list):
         entry = config.get("Entrypoint")
         out.argv = [*(map(str, entry) if isinstance(entry, list) else ()), *map(str, config["Cmd"])]
-    for key, option in (("IpcMode", "ipc"), ("NetworkMode", "network"), ("Privileged", "privileged"), ("Runtime", "runtime")):
+    for key, option in (
+        ("IpcMode", "ipc"),
+        ("NetworkMode", "network"),
+        ("Privileged", "privileged"),
+        ("Runtime", "runtime"),
+    ):
         if host.get(key) not in (None, ""):
             out.options[option] = host[key]
     for key, option in (("ShmSize", "shm_size"), ("Memory", "memory")):

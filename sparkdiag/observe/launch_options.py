@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..facts import Value
+from .wordlists import words_of
 
 __all__ = ["Options", "add", "flatten", "read_options", "typed"]
 
@@ -16,37 +17,34 @@ Options = dict[str, Value]
 _SHORT = {
     "vllm": {
         "tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size", "q": "quantization",
-        "cc": "compilation_config", "O": "optimization_level", "n": "nnodes", "r": "node_rank", "dpl": "data_parallel_size_local",
-        "dpn": "data_parallel_rank", "dpa": "data_parallel_address", "dpr": "data_parallel_rpc_port", "asc": "api_server_count",
-        "dcp": "decode_context_parallel_size", "pcp": "prefill_context_parallel_size", "ep": "enable_expert_parallel",
+        "cc": "compilation_config", "O": "optimization_level", "n": "nnodes", "r": "node_rank",
+        "dpl": "data_parallel_size_local", "dpn": "data_parallel_rank", "dpa": "data_parallel_address",
+        "dpr": "data_parallel_rpc_port", "asc": "api_server_count", "dcp": "decode_context_parallel_size",
+        "pcp": "prefill_context_parallel_size", "ep": "enable_expert_parallel",
     },
     "sglang": {
-        "tp": "tp_size", "dp": "dp_size", "pp": "pp_size", "ep": "ep_size", "model": "model_path", "tensor_parallel_size": "tp_size",
-        "data_parallel_size": "dp_size", "pipeline_parallel_size": "pp_size", "expert_parallel_size": "ep_size",
-        "nccl_init_addr": "dist_init_addr", "max_model_len": "context_length",
+        "tp": "tp_size", "dp": "dp_size", "pp": "pp_size", "ep": "ep_size", "model": "model_path",
+        "tensor_parallel_size": "tp_size", "data_parallel_size": "dp_size", "pipeline_parallel_size": "pp_size",
+        "expert_parallel_size": "ep_size", "nccl_init_addr": "dist_init_addr", "max_model_len": "context_length",
     },
 }  # fmt: skip
 _ALSO = {"tp_size": "tensor_parallel_size", "dp_size": "data_parallel_size", "pp_size": "pipeline_parallel_size"}
 """SGLang's sizes under vLLM's names too, so that one rule can ask for both engines."""
 
-_SWITCHES = frozenset(
-    {
-        "enforce_eager", "trust_remote_code", "enable_prefix_caching", "no_enable_prefix_caching", "enable_chunked_prefill",
-        "no_enable_chunked_prefill", "enable_auto_tool_choice", "disable_log_requests", "disable_log_stats", "headless",
-        "enable_expert_parallel", "async_scheduling", "no_async_scheduling", "disable_custom_all_reduce", "enable_lora",
-        "enable_sleep_mode", "language_model_only", "skip_mm_profiling", "enable_prompt_tokens_details", "enable_metrics",
-        "disable_cuda_graph", "disable_radix_cache", "enable_torch_compile", "skip_server_warmup", "enable_cache_report",
-        "skip_tokenizer_init", "block", "head", "enable_log_requests", "enable_dbo", "disable_hybrid_kv_cache_manager",
-        "enable_dp_attention", "disable_overlap_schedule", "allow_credentials", "enable_mixed_chunk", "use_tqdm_on_load",
-        "enable_reasoning", "disable_frontend_multiprocessing", "disable_sliding_window", "calculate_kv_scales", "grpc",
-    }
+_SWITCHES = words_of(
+    "enforce_eager trust_remote_code enable_prefix_caching no_enable_prefix_caching enable_chunked_prefill "
+    "no_enable_chunked_prefill enable_auto_tool_choice disable_log_requests disable_log_stats headless "
+    "enable_expert_parallel async_scheduling no_async_scheduling disable_custom_all_reduce enable_lora "
+    "enable_sleep_mode language_model_only skip_mm_profiling enable_prompt_tokens_details enable_metrics "
+    "disable_cuda_graph disable_radix_cache enable_torch_compile skip_server_warmup enable_cache_report "
+    "skip_tokenizer_init block head enable_log_requests enable_dbo disable_hybrid_kv_cache_manager "
+    "enable_dp_attention disable_overlap_schedule allow_credentials enable_mixed_chunk use_tqdm_on_load "
+    "enable_reasoning disable_frontend_multiprocessing disable_sliding_window calculate_kv_scales grpc"
 )  # fmt: skip
-_MANY = frozenset({"served_model_name", "lora_modules", "allowed_origins", "cuda_graph_bs", "cudagraph_capture_sizes", "middleware"})
-_COUNTED = frozenset(
-    {
-        "max_model_len", "max_num_batched_tokens", "max_num_seqs", "context_length", "max_total_tokens", "chunked_prefill_size",
-        "max_prefill_tokens", "kv_cache_memory_bytes", "long_prefill_token_threshold",
-    }
+_MANY = words_of("served_model_name lora_modules allowed_origins cuda_graph_bs cudagraph_capture_sizes middleware")
+_COUNTED = words_of(
+    "max_model_len max_num_batched_tokens max_num_seqs context_length max_total_tokens chunked_prefill_size "
+    "max_prefill_tokens kv_cache_memory_bytes long_prefill_token_threshold"
 )  # fmt: skip
 _HUMAN = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])\Z")
 _SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}

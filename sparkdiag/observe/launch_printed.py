@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from .launch import Shown, engine_args, of_container, shown_of_argv
+from .launch_commands import Shown, engine_args, of_container, shown_of_argv
 from .launch_docker import from_inspect
 from .launch_options import Options, add, typed
 from .shell import pipeline
@@ -28,7 +28,11 @@ def launches_of_output(command: str, text: str, document: Any) -> list[Shown]:
     partial = any(stage.words[:1] and stage.words[0] in _GREPS for stage in stages[1:])
     if program in ("docker", "podman", "nerdctl") and "inspect" in argv[1:3] and "image" not in argv[1:2]:
         return _inspected(argv, text, document, partial)
-    if program in ("ps", "pgrep", "pstree") or (program == "cat" and "cmdline" in argv[-1]) or (program == "tr" and "cmdline" in command):
+    if (
+        program in ("ps", "pgrep", "pstree")
+        or (program == "cat" and "cmdline" in argv[-1])
+        or (program == "tr" and "cmdline" in command)
+    ):
         return _processes(text.replace("\x00", " "), partial)
     if program in ("env", "printenv") or (program == "cat" and argv[-1].endswith((".env", "environ"))):
         env = _environment(text)
@@ -47,10 +51,7 @@ def _inspected(argv: list[str], text: str, document: Any, partial: bool) -> list
         return [Shown("env", env=env, partial=True, container=name)] if env else []
     if ".Args" not in asked and ".Cmd" not in asked and ".Path" not in asked:
         return []
-    if isinstance(document, list):
-        words = [str(item) for item in document]
-    else:
-        words = joined_words(text)
+    words = [str(item) for item in document] if isinstance(document, list) else joined_words(text)
     shown = _from_words(words, partial)
     if shown is None:
         return []
@@ -95,7 +96,9 @@ def _json_end(text: str, at: int) -> int:
 def _from_words(words: list[str], partial: bool) -> Shown | None:
     if not words:
         return None
-    at = next((i for i in range(len(words)) if not words[i].startswith("-") and shown_of_argv(words[i:]) is not None), None)
+    at = next(
+        (i for i in range(len(words)) if not words[i].startswith("-") and shown_of_argv(words[i:]) is not None), None
+    )
     if at is not None and at < 4:
         shown = shown_of_argv(words[at:])
         assert shown is not None
@@ -113,7 +116,10 @@ def _from_words(words: list[str], partial: bool) -> Shown | None:
 
 
 def _telling(flags: Options) -> bool:
-    return bool({"model", "model_path", "gpu_memory_utilization", "max_model_len", "mem_fraction_static", "context_length"} & set(flags))
+    return bool(
+        {"model", "model_path", "gpu_memory_utilization", "max_model_len", "mem_fraction_static", "context_length"}
+        & set(flags)
+    )
 
 
 def _processes(text: str, partial: bool) -> list[Shown]:
@@ -122,9 +128,13 @@ def _processes(text: str, partial: bool) -> list[Shown]:
     for number, line in enumerate(text.split("\n")):
         if "grep" in line.split("--")[0]:
             continue
-        found = re.search(r"(?:\S*/)?(?:vllm serve|python[\d.]* (?:-\w+ )*-m (?:vllm|sglang)|sglang serve|llama-server )", line)
+        found = re.search(
+            r"(?:\S*/)?(?:vllm serve|python[\d.]* (?:-\w+ )*-m (?:vllm|sglang)|sglang serve|llama-server )", line
+        )
         if found:
-            shown = shown_of_argv(joined_words(re.sub(r"(python[\d.]*) (?:-[a-ln-z]+ )+", r"\1 ", line[found.start() :])))
+            shown = shown_of_argv(
+                joined_words(re.sub(r"(python[\d.]*) (?:-[a-ln-z]+ )+", r"\1 ", line[found.start() :]))
+            )
             if shown is not None:
                 shown.form, shown.line, shown.command = "args", number, line.strip()[:2000]
                 out.append(shown)
@@ -248,4 +258,3 @@ def _split(text: str) -> list[str]:
         at += 1
     out.append(text[start:])
     return out
-

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from .launch import Shown, launches_of_command, of_container
+from .launch_commands import Shown, launches_of_command, of_container
 from .launch_docker import from_compose, image_engine
 from .launch_options import Options, add, typed
 
@@ -62,9 +62,11 @@ def _fragment(text: str, form: str) -> list[Shown]:
     out: list[Shown] = []
     for match in re.finditer(r"^\s*-?\s*(?:image|container):\s*[\"']?([\w./:@-]+)", plain, re.M):
         line = plain.count("\n", 0, match.start())
-        out.append(Shown(form, image_engine(match[1]), match[1], partial=True, line=line, command=match.group().strip()))
-    for number, line in enumerate(plain.split("\n")):
-        for shown in launches_of_command(line.strip().lstrip("- ").strip(), number):
+        out.append(
+            Shown(form, image_engine(match[1]), match[1], partial=True, line=line, command=match.group().strip())
+        )
+    for number, words in enumerate(plain.split("\n")):
+        for shown in launches_of_command(words.strip().lstrip("- ").strip(), number):
             shown.form, shown.partial = form, True
             out.append(shown)
     return out
@@ -90,7 +92,9 @@ def launches_of_recipe(text: str) -> list[Shown]:
             shown.line = _line_of(text, "command")
     runtime = data.get("runtime")
     shown.runtime = str(runtime) if runtime is not None else None
-    shown.engine = shown.engine or next((e for e in ("vllm", "sglang", "llamacpp") if e in str(runtime or "").replace("-", "")), None)
+    shown.engine = shown.engine or next(
+        (e for e in ("vllm", "sglang", "llamacpp") if e in str(runtime or "").replace("-", "")), None
+    )
     shown.model = shown.model or (str(data["model"]) if data.get("model") else None)
     _defaults(shown, values)
     env = data.get("env")
@@ -105,7 +109,11 @@ def launches_of_recipe(text: str) -> list[Shown]:
     return [shown]
 
 
-_NAMES = {"tensor_parallel": "tensor_parallel_size", "pipeline_parallel": "pipeline_parallel_size", "data_parallel": "data_parallel_size"}
+_NAMES = {
+    "tensor_parallel": "tensor_parallel_size",
+    "pipeline_parallel": "pipeline_parallel_size",
+    "data_parallel": "data_parallel_size",
+}
 
 
 def _defaults(shown: Shown, values: Mapping[str, Any]) -> None:

@@ -166,7 +166,7 @@ def _echoed(hit: Hit) -> bool:
 
 
 def _context(text: str, start: int, line: LogLine) -> LogLine:
-    """A line without prefix with what the prefix above it tells: tracebacks of some programs have one only at the top."""
+    """A line without prefix, with what the prefix above it tells: some tracebacks have one only at the top."""
     at = start
     for _ in range(_LOOK_BACK):
         begin = text.rfind("\n", max(0, at - 20_000), max(at - 1, 0)) + 1

@@ -1,4 +1,4 @@
-"""Hits folded into facts: the same thing said again counts up, and no signature makes more facts than can be looked at."""
+"""Hits folded into facts: what is said again counts up, and no signature makes more facts than can be looked at."""
 
 from __future__ import annotations
 

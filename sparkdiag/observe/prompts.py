@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from .shell import balanced, heredoc_word
+from .wordlists import words_of
 
 __all__ = ["Typed", "is_command", "read_typed"]
 
@@ -31,7 +32,8 @@ _PROMPTS = tuple(
     re.compile(pattern)
     for pattern in (
         rf"{_ENV}\[(?P<user>[\w.-]+)@(?P<host>[\w.-]+)[ :][^\]]*\][$#%] ?(?P<rest>.*)",
-        rf"{_ENV}(?P<user>[a-z_][\w.-]*)@(?P<host>[\w.-]+)(?::| )?(?:[~/][^\s$#%>]*(?: \([\w./-]+\))?)? ?[$#%❯>] ?(?P<rest>.*)",
+        rf"{_ENV}(?P<user>[a-z_][\w.-]*)@(?P<host>[\w.-]+)(?::| )?"
+        r"(?:[~/][^\s$#%>]*(?: \([\w./-]+\))?)? ?[$#%❯>] ?(?P<rest>.*)",
         rf"{_ENV}(?P<host>(?!sh-|bash-|zsh-)[A-Za-z][\w.-]*)(?::[~/][^\s$#]*)?[$#] (?P<rest>.*)",
         rf"{_ENV}(?:sh|bash|zsh)-[\d.]+[$#] (?P<rest>.*)",
         rf"{_ENV}(?:~|/[\w./-]*)? ?\$ (?P<rest>.*)",
@@ -46,10 +48,11 @@ _WEAK = re.compile(r"(?:#|%|>|\+{1,3}) (?P<rest>\S.*)")
 _PYTHON = re.compile(r">>> ?(?P<rest>.*)")
 
 _BARE = {
-    "docker": "run logs ps exec inspect compose image images info system events stats version pull start stop rm restart network",
+    "docker": "run logs ps exec inspect compose image images info system events stats version pull start "
+    "stop rm restart network",
     "podman": "run logs ps exec inspect compose image images",
     "systemctl": "status start stop restart is-active is-enabled show cat list-units --user",
-    "sparkrun": "run stop status logs cluster list recipe show setup search proxy benchmark doctor -v -vv -vvv --version",
+    "sparkrun": "run stop status logs cluster list recipe show setup search proxy doctor -v -vv -vvv --version",
     "ray": "start stop status list summary memory logs",
     "vllm": "serve bench chat complete collect-env --version",
     "sglang": "serve generate version",
@@ -63,23 +66,24 @@ _BARE = {
     "hf": "download cache auth",
 }  # fmt: skip
 _BARE_WORDS = {program: frozenset(words.split()) for program, words in _BARE.items()}
-_ALONE = frozenset(
-    "nvidia-smi free ibdev2netdev ibstat ibv_devinfo dmesg lsmod lscpu lspci lsblk mount env printenv ifconfig uname uptime "
-    "top htop mpstat vmstat iostat df lsof ss netstat date hostname whoami id ulimit rdma ethtool numactl swapon nvtop".split()
+_ALONE = words_of(
+    "nvidia-smi free ibdev2netdev ibstat ibv_devinfo dmesg lsmod lscpu lspci lsblk mount env printenv ifconfig uname "
+    "uptime top htop mpstat vmstat iostat df lsof ss netstat date hostname whoami id ulimit rdma ethtool numactl "
+    "swapon nvtop"
 )
 """Programs that are run without any argument."""
 _WITH_ARGUMENTS = (
-    frozenset(
-        "curl wget cat jq grep egrep zgrep rg tail head less sed awk ls ping ping6 ssh scp journalctl ps python python3 bash sh "
-        "echo getent nslookup dig traceroute mpirun torchrun py-spy busctl cuobjdump nsys strings strace find du stat wc sort "
-        "watch timeout time sudo nohup env export cd mkdir chmod sleep kill pkill nc telnet openssl iperf3 ib_write_bw "
-        "nccl-tests all_reduce_perf sar numactl taskset pip3 conda source test xxd md5sum sha256sum cmp diff tee nvcc tar "
-        "llama-server trtllm-serve ollama transformers".split()
+    words_of(
+        "curl wget cat jq grep egrep zgrep rg tail head less sed awk ls ping ping6 ssh scp journalctl ps python "
+        "python3 bash sh echo getent nslookup dig traceroute mpirun torchrun py-spy busctl cuobjdump nsys strings "
+        "strace find du stat wc sort watch timeout time sudo nohup env export cd mkdir chmod sleep kill pkill nc "
+        "telnet openssl iperf3 ib_write_bw nccl-tests all_reduce_perf sar numactl taskset pip3 conda source test xxd "
+        "md5sum sha256sum cmp diff tee nvcc tar llama-server trtllm-serve ollama transformers"
     )
     | _ALONE
 )
-_ALSO_ENGLISH = frozenset(
-    "head tail less test sort watch find source tee stat strings time top free date env mount cat cut make id strace".split()
+_ALSO_ENGLISH = words_of(
+    "head tail less test sort watch find source tee stat strings time top free date env mount cat cut make id strace"
 )
 """Words that remarks begin with as well: commands only before an option or a path."""
 _PLAIN_ARGUMENT = re.compile(r"-{1,2}\w|[/~|]|\./")

@@ -205,9 +205,8 @@ def words(text: str) -> list[str]:
     for token in _tokens(text):
         if not token.operator:
             out.append(token.text)
-        elif token.text[0] in ";|\n" or token.text in ("&&", "||", "&"):
-            if out:
-                break
+        elif out and (token.text[0] in ";|\n" or token.text in ("&&", "||", "&")):
+            break
     return out
 
 

@@ -1,4 +1,4 @@
-"""Exceptions in logs: the last line of a traceback, the frames before it, and whether it only relays another's failure."""
+"""Exceptions in logs: the last line of a traceback, the frames before it, and whether it relays another's failure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from ..facts import Signature
 from .prefixes import parse_line
+from .wordlists import words_of
 
 __all__ = ["EXCEPTION", "EXCEPTION_ID", "Raised", "read_exception"]
 
 EXCEPTION_ID = "_exception"
 
-_TYPE = r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*)?(?:Error|Exception|ExceptionGroup|OutOfResources|Interrupt|Timeout|Exit|Failure|Died))"
+_ENDINGS = "Error|Exception|ExceptionGroup|OutOfResources|Interrupt|Timeout|Exit|Failure|Died"
+_TYPE = rf"(?P<type>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*)?(?:{_ENDINGS}))"
 _LINE = re.compile(rf"(?:\[rank\d+\]: ?)?(?:ray::\S+ )?{_TYPE}(?:: (?P<message>.*)|\((?P<called>.*)\)|:?\s*)\Z", re.S)
 EXCEPTION = Signature(
     EXCEPTION_ID,
@@ -47,16 +49,8 @@ _RELAY = re.compile(
     r"Connection (?:reset|closed|aborted) by peer|Broken pipe|died unexpectedly|RayTaskError|ActorDiedError|"
     r"Failed core proc|Worker failed with error|Aborted? by peer|rank \d+ (?:terminated|exited)"
 )
-_RELAYS = frozenset(
-    {
-        "EngineDeadError",
-        "BrokenPipeError",
-        "CancelledError",
-        "KeyboardInterrupt",
-        "SystemExit",
-        "ConnectionResetError",
-        "EOFError",
-    }
+_RELAYS = words_of(
+    "EngineDeadError BrokenPipeError CancelledError KeyboardInterrupt SystemExit ConnectionResetError EOFError"
 )
 MAX_FRAMES = 40
 _LOOK_BACK = 120

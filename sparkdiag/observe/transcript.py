@@ -177,8 +177,8 @@ def _segments(lines: list[str], tags: list[str | None], fences: dict[int, str], 
             depth = announced[1]
             asked = _asked(heading)
             if asked is not None:
-                typed = Typed(asked[0], at, at + 1)
-                current = _Segment(at, at + 1, at + 1, typed, heading, depth, tags[at] or asked[1])
+                named = Typed(asked[0], at, at + 1)
+                current = _Segment(at, at + 1, at + 1, named, heading, depth, tags[at] or asked[1])
                 heading, opened_in = None, fence
             at += 1
             continue
@@ -276,7 +276,8 @@ def _names(segments: list[_Segment]) -> NodeNames:
 
 
 _CHANGE = re.compile(
-    r"(?i)\bonly change\b|\bnothing (?:else )?(?:was )?changed\b|\bsecond (?:start|run|try|attempt|launch)\b|\brestarted\b|"
+    r"(?i)\bonly change\b|\bnothing (?:else )?(?:was )?changed\b|\brestarted\b|"
+    r"\bsecond (?:start|run|try|attempt|launch)\b|"
     r"\bafter (?:a |the |an )?(?:restart|reboot|change|fix|upgrade|downgrade|re-?install)\b|\bstarted with(?:out)?\b|"
     r"\bnow with(?:out)?\b|\bsame (?:request|image|server|model|command|box|node)\b.*\b(?:with|without|but|started)\b|"
     r"\bwith(?:out)? --?[a-z]|\bnext (?:attempt|try|start)\b|\btry again\b|\bstarted again\b"

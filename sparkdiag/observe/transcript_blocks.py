@@ -118,9 +118,9 @@ def _script(lines: list[str], at: int, end: int) -> Block | None:
         elif is_launch(line):
             typed = read_typed(["$ " + line, *lines[stop + 1 : min(end, stop + 400)]], 0)
             stop += typed.end if typed is not None else 1
-        elif stop > at and line.startswith("#") and lines[at].startswith("#!"):
-            stop += 1
-        elif stop > at and lines[at].startswith("#!") and not is_log_line(line):
+        elif (stop > at and line.startswith("#") and lines[at].startswith("#!")) or (
+            stop > at and lines[at].startswith("#!") and not is_log_line(line)
+        ):
             stop += 1
         else:
             break
@@ -158,7 +158,7 @@ _MORE_SETTINGS = (
 
 
 def _setting(line: str) -> bool:
-    return line.startswith(_SETTINGS) or line.startswith(_MORE_SETTINGS) and "=" in line
+    return line.startswith(_SETTINGS) or (line.startswith(_MORE_SETTINGS) and "=" in line)
 
 
 def _settled(lines: list[str], blocks: list[Block]) -> list[Block]:

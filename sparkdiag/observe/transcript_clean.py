@@ -113,7 +113,7 @@ def _undent(lines: list[str]) -> list[str]:
             margin = margin[:-1]
         if not margin:
             return lines
-    return [line[len(margin or "") :] if line.strip() else line for line in lines]
+    return [line[len(margin or "") :] if line.strip() else "" for line in lines]
 
 
 def _fences(lines: list[str]) -> tuple[list[str], dict[int, str]]:

@@ -1,4 +1,4 @@
-"""What a typed command is about: the program under its wrappers, the node and container it ran on, its share of output."""
+"""What a typed command is about: the program under its wrappers, where it ran, its share of the output."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 from dataclasses import dataclass
 
 from .shell import after_words, lists, pipeline, words
+from .wordlists import words_of
 
 __all__ = ["Inner", "assign_output", "log_source", "unwrap"]
 
 _MAX_WRAPS = 6
-_SSH_VALUES = frozenset("-o -p -i -l -L -R -D -F -J -W -b -c -E -e -I -m -O -Q -S -w -B".split())
-_EXEC_VALUES = frozenset(
-    "-e --env -u --user -w --workdir --env-file --index --detach-keys -f --file -p --project-name".split()
-)
-_TRIVIAL = frozenset({"true", "exit", "hostname", "whoami", "uptime", "echo", ":", "id", "pwd"})
+_SSH_VALUES = words_of("-o -p -i -l -L -R -D -F -J -W -b -c -E -e -I -m -O -Q -S -w -B")
+_EXEC_VALUES = words_of("-e --env -u --user -w --workdir --env-file --index --detach-keys -f --file -p --project-name")
+_TRIVIAL = words_of("true exit hostname whoami uptime echo : id pwd")
 _SSH_ERROR = re.compile(
-    r"ssh: |Permission denied \(|Host key verification failed|banner exchange|Connection (?:timed out|refused|closed|reset)|"
+    r"ssh: |Permission denied \(|Host key verification failed|banner exchange|"
+    r"Connection (?:timed out|refused|closed|reset)|"
     r"Could not resolve hostname|kex_exchange_identification|Too many authentication failures|No route to host"
 )
 
@@ -32,7 +32,7 @@ class Inner:
 
 
 def unwrap(command: str, output: str = "") -> Inner:
-    """Take off ssh, sudo, docker exec and their like. An ssh that failed, or that asks nothing, stays as it was typed."""
+    """Take off ssh, sudo, docker exec and their like. An ssh that failed, or asks nothing, stays as typed."""
     node = container = None
     for _ in range(_MAX_WRAPS):
         argv = words(command)
@@ -107,7 +107,7 @@ def log_source(command: str) -> tuple[bool, str | None]:
     if program in _LOG_PROGRAMS:
         return True, None
     if program in ("docker", "podman", "nerdctl", "kubectl") and "logs" in argv[1:3]:
-        values = frozenset("--tail -n --since --until -c --container --namespace".split())
+        values = words_of("--tail -n --since --until -c --container --namespace")
         at = _skip_options(argv, argv.index("logs") + 1, values)
         name = argv[at] if at < len(argv) and argv[1] != "compose" else None
         return True, name
@@ -121,7 +121,8 @@ def log_source(command: str) -> tuple[bool, str | None]:
 
 
 _ONE_LINE = re.compile(
-    r"(?:date|uname|hostname|whoami|nproc|arch|pwd|id|getconf)\b|loginctl show-user .*-p \S+\s*\Z|busctl get-property\b|"
+    r"(?:date|uname|hostname|whoami|nproc|arch|pwd|id|getconf)\b|loginctl show-user .*-p \S+\s*\Z|"
+    r"busctl get-property\b|"
     r"systemctl (?:--user )?is-(?:active|enabled)\b|cat /sys/class/thermal/\S+\s*\Z|cat /proc/sys/\S+\s*\Z|"
     r"git .*\blog -1\b|stat -c\b"
 )

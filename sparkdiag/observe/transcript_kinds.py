@@ -6,9 +6,11 @@ import json
 import re
 from typing import Any
 
+from .wordlists import words_of
+
 __all__ = [
-    "document_kind", "is_env", "is_launch", "is_log_line", "is_metric", "json_block", "kind_of", "looks_logged", "sse_block",
-    "yaml_block",
+    "document_kind", "is_env", "is_launch", "is_log_line", "is_metric", "json_block", "kind_of", "looks_logged",
+    "sse_block", "yaml_block",
 ]  # fmt: skip
 
 _LOGGED = re.compile(
@@ -50,7 +52,8 @@ def is_log_line(line: str) -> bool:
 
 
 _METRIC = re.compile(
-    r"(?:# (?:HELP|TYPE) [a-zA-Z_:]|(?:vllm|sglang|ray|process|python|http|trtllm|llamacpp|nvidia|DCGM|tgi|node|up)[\w:]*"
+    r"(?:# (?:HELP|TYPE) [a-zA-Z_:]|"
+    r"(?:vllm|sglang|ray|process|python|http|trtllm|llamacpp|nvidia|DCGM|tgi|node|up)[\w:]*"
     r"(?:\{[^}]*\})? +[-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|NaN|[Ii]nf)(?: \d+)?\s*\Z)"
 )
 
@@ -63,9 +66,9 @@ def is_metric(line: str) -> bool:
 _ENV = re.compile(r"(?:export +|set -gx +|Environment=|- )?\"?[A-Z][A-Z0-9_]{2,}=\S*.*\Z")
 _LAUNCH = re.compile(
     r"(?:[A-Z_][A-Z0-9_]*=\S* +)*(?:sudo +(?:-\w+ +)*)?(?:nohup +|exec +|time +|uv run +|numactl \S+ +)*"
-    r"(?:\S*/)?(?:vllm serve(?: |\Z)|python3? -m (?:vllm\.entrypoints|sglang\.)|sglang serve |llama-server -|trtllm-serve |"
-    r"(?:docker|podman|nerdctl)(?: container)? run |ray start(?: |\Z)|sparkrun run |torchrun .*vllm|transformers serve |"
-    r"mpirun .*(?:vllm|sglang))"
+    r"(?:\S*/)?(?:vllm serve(?: |\Z)|python3? -m (?:vllm\.entrypoints|sglang\.)|sglang serve |llama-server -|"
+    r"(?:docker|podman|nerdctl)(?: container)? run |ray start(?: |\Z)|sparkrun (?:-v+ )?run |torchrun .*vllm|"
+    r"transformers serve |trtllm-serve |mpirun .*(?:vllm|sglang))"
 )
 _UNIT = re.compile(r"(?:\[(?:Unit|Service|Install)\]|(?:ExecStart|ExecStartPre|ExecStop|EnvironmentFile)=)")
 
@@ -86,6 +89,10 @@ _JSONISH = re.compile(
 _MAX_TRIES = 200
 
 
+_AFTER_BRACKET = frozenset({"", " ", '"', "{", "[", "]", "-"})
+_AFTER_WORDS = ("[null", "[true", "[false")
+
+
 class JsonTries:
     """How often decoding may still fail in one text: hostile input must not make reading slow."""
 
@@ -100,9 +107,7 @@ def json_block(lines: list[str], start: int, end: int, tries: JsonTries) -> tupl
     if lead[:1] not in ("{", "["):
         return None
     second = lead[1:2]
-    if lead[0] == "[" and second not in ("", " ", '"', "{", "[", "]", "-") and not second.isdigit() and lead[1:5] not in (
-        "null", "true", "fals",
-    ):  # fmt: skip
+    if lead[0] == "[" and not (second in _AFTER_BRACKET or second.isdigit() or lead.startswith(_AFTER_WORDS)):
         return None
     if lead[0] == "{" and second not in ("", " ", '"', "}"):
         return None
@@ -180,10 +185,10 @@ def sse_block(lines: list[str], start: int, end: int) -> int:
     return last + 1
 
 
-_YAML_KEYS = frozenset(
-    "services version name model runtime container image recipe_version defaults command env environment x-common agent "
-    "description metadata executor_config min_nodes max_nodes mode volumes networks apiVersion kind spec model_list "
-    "general_settings hosts user cluster default_hosts model-path host port served-model-name providers".split()
+_YAML_KEYS = words_of(
+    "services version name model runtime container image recipe_version defaults command env environment x-common "
+    "agent description metadata executor_config min_nodes max_nodes mode volumes networks apiVersion kind spec "
+    "model_list general_settings hosts user cluster default_hosts model-path host port served-model-name providers"
 )
 _YAML_LINE = re.compile(r"(?:[\w.-]+|\"[^\"]+\"):(?:\s|\Z)|\s+\S|- |-\Z|#|---\Z")
 
@@ -220,9 +225,10 @@ def yaml_kind(lines: list[str]) -> str:
     return "config"
 
 
-_CONFIG_KEYS = frozenset(
-    "architectures model_type torch_dtype quantization_config hidden_size num_hidden_layers tokenizer_class chat_template "
-    "eos_token_id bos_token_id transformers_version max_position_embeddings text_config weight_map producer".split()
+_CONFIG_KEYS = words_of(
+    "architectures model_type torch_dtype quantization_config hidden_size num_hidden_layers tokenizer_class "
+    "chat_template eos_token_id bos_token_id transformers_version max_position_embeddings text_config weight_map "
+    "producer"
 )
 
 

@@ -20,7 +20,8 @@ _HOSTLIKE = re.compile(r"(?i)(?:.*\d.*|.*(?:spark|node|head|worker|master|gb10|d
 _TAG = re.compile(r"\[(?P<tag>[A-Za-z][A-Za-z0-9.-]*(?: \d{1,2})?|(?:\d{1,3}\.){3}\d{1,3})\] ?")
 _PDSH = re.compile(r"(?P<tag>[A-Za-z][A-Za-z0-9.-]*|(?:\d{1,3}\.){3}\d{1,3}): (?=\S)")
 _ROLE = re.compile(
-    r"(?i)\b(?:(?P<role>head|worker|master|leader|follower|control|primary|secondary)(?:[ -]?(?:node|unit|machine|host|side|box|spark))?"
+    r"(?i)\b(?:(?P<role>head|worker|master|leader|follower|control|primary|secondary)"
+    r"(?:[ -]?(?:node|unit|machine|host|side|box|spark))?"
     r"(?: ?#?(?P<number>\d{1,2}))?|(?P<noun>node|host|rank|machine|box|spark|dgx)[ _#-]?(?P<name>\d{1,2}|[a-z])|"
     r"(?P<full>(?:spark|dgx|gb10|gx10|node|host)[\w]*-[\w-]+))\b"
 )

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from .jq_shapes import json_values, read_filter, restore
+from .jq_filters import read_filter
+from .jq_shapes import json_values, restore
 from .prompts import Typed
 from .shell import lists, pipeline
 from .transcript_blocks import split
 from .transcript_commands import assign_output, log_source, unwrap
-from .transcript_http import Answer, Curl, exchanges, read_curl
+from .transcript_curl import Curl, read_curl
+from .transcript_http import Answer, exchanges
 from .transcript_kinds import JsonTries, document_kind, is_launch, is_metric, kind_of, looks_logged, yaml_kind
 
 __all__ = ["Part", "command_parts", "plain_parts"]

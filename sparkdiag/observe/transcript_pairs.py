@@ -67,6 +67,7 @@ def _request_before(pieces: list[Piece], number: int) -> dict[str, Any] | None:
 def _exchange(piece: Piece, request: dict[str, Any]) -> Piece:
     path = next(path for key, path in _ENDPOINTS.items() if key in request)
     meta = {
-        **piece.meta, "method": "POST", "path": path, "url": None, "request": request, "status": None, "response_text": piece.text,
+        **piece.meta, "method": "POST", "path": path, "url": None, "request": request, "status": None,
+        "response_text": piece.text,
     }  # fmt: skip
     return replace(piece, kind="exchange", meta=meta)
