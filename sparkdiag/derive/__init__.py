@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..facts import Fact
+from .image_age import image_age
 from .model_names import model_names
 
 __all__ = ["derive"]
 
-_FUNCTIONS: tuple[Callable[[Sequence[Fact]], list[Fact]], ...] = (model_names,)
+_FUNCTIONS: tuple[Callable[[Sequence[Fact]], list[Fact]], ...] = (
+    model_names,
+    image_age,
+)
 """Run in this order, each over the observed facts and what those before it gave."""
 
 

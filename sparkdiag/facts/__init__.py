@@ -42,6 +42,16 @@ KINDS: dict[str, str] = {
     "launch": "launch:Launch",
     "name": "model:ModelName",
     "template": "model:TemplateSeen",
+    "config": "model:ModelConfig",
+    "files": "model:ModelFiles",
+    "package": "versions:PackageVersion",
+    "driver": "versions:GpuDriver",
+    "machine": "versions:MachineSeen",
+    "image": "images:ImageSeen",
+    "image-age": "images:ImageAge",
+    "date": "images:DateSeen",
+    "disk": "disks:DiskUse",
+    "disk-load": "disks:DiskLoad",
 }
 """Kind name, as rules write it, to `module:Class` in this package."""
 

@@ -31,3 +31,53 @@ class TemplateSeen(Fact):
     """It reads enable_thinking or thinking."""
     default_thinking: bool | None = None
     """What it does when the request sets no switch; None where the part seen does not tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig(Fact):
+    """What one of the model's own files says: config.json, hf_quant_config.json, tokenizer_config.json, an index."""
+
+    kind: ClassVar[str] = "config"
+    file: str | None = None
+    """Its name without the folder, where the evidence tells."""
+    architecture: str | None = None
+    model_type: str | None = None
+    max_positions: int | None = None
+    """max_position_embeddings: the native context in tokens."""
+    rope_scaled: bool | None = None
+    """The file itself stretches its positions (rope_scaling, yarn)."""
+    heads: int | None = None
+    kv_heads: int | None = None
+    layers: int | None = None
+    hidden_size: int | None = None
+    experts: int | None = None
+    quant_method: str | None = None
+    quant_algo: str | None = None
+    """ModelOpt's algorithm: NVFP4, FP8, MIXED_PRECISION."""
+    tokenizer_class: str | None = None
+    decoder: str | None = None
+    """tokenizer.json: ByteLevel, Metaspace, Sequence."""
+    transformers_major: int | None = None
+    """Major version of the transformers that saved it."""
+    custom_code: bool | None = None
+    """auto_map: the model brings Python code of its own."""
+    chat_template: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFiles(Fact):
+    """A listing of a model's folder."""
+
+    kind: ClassVar[str] = "files"
+    path: str | None = None
+    count: int = 0
+    weights: int = 0
+    """Files that hold weights: safetensors, bin, pt, gguf."""
+    shards_named: int | None = None
+    """How many there should be, by `-of-00013`."""
+    incomplete: int = 0
+    """Downloads that have not ended: *.incomplete, *.part, *.aria2."""
+    config: bool = False
+    tokenizer: bool = False
+    smallest_weight_bytes: int | None = None
+    """Where sizes are listed: a Git LFS pointer has about 130."""

@@ -31,6 +31,7 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
         elif piece.kind == "metrics":
             facts += _of_metrics(piece)
         facts += observe_launch(piece)
+        facts += _of_model_files(piece)
         if piece.kind in (*SCANNED, "json"):
             facts += observe_output(piece)
             facts += _of_template(piece)
@@ -38,6 +39,7 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
             facts += _looked(piece, piece.kind)
     facts += observe_logs(pieces, signatures)
     facts += of_samples(facts)
+    facts += _of_dates(pieces, facts)
     return sorted(facts, key=lambda fact: fact.order)
 
 
@@ -74,6 +76,29 @@ def of_samples(facts: Sequence[Fact]) -> list[Fact]:
     from .metrics import progress
 
     return list(progress([fact for fact in facts if isinstance(fact, MetricsSample)]))
+
+
+def _of_model_files(piece: Piece) -> list[Fact]:
+    """What the model's own files say, and what its folder holds."""
+    if piece.kind not in ("config", "json", "output", "text") or (piece.kind != "config" and ".json" not in _words(piece)):
+        return []
+    from .configs import observe_config, observe_files
+
+    return [*observe_config(piece), *observe_files(piece)]
+
+
+def _words(piece: Piece) -> str:
+    """A piece's text with the command and the file that it stands for."""
+    return f"{piece.command or ''} {piece.meta.get('file', '')} {piece.text}"
+
+
+def _of_dates(pieces: Sequence[Piece], facts: Sequence[Fact]) -> list[Fact]:
+    """Dates are of use only against an image's build date."""
+    if not any(fact.kind == "image" and fact.get("created") for fact in facts):
+        return []
+    from .dates import observe_dates
+
+    return observe_dates(pieces)
 
 
 def _of_template(piece: Piece) -> list[Fact]:

@@ -9,10 +9,19 @@ from collections.abc import Callable
 
 from ...facts import Fact
 from ...facts.piece import Piece
+from .disks import observe_disks
+from .drivers import observe_drivers
+from .images import observe_images
+from .packages import observe_packages
 
 __all__ = ["observe_output"]
 
-_PARSERS: tuple[Callable[[Piece], list[Fact]], ...] = ()
+_PARSERS: tuple[Callable[[Piece], list[Fact]], ...] = (
+    observe_packages,
+    observe_drivers,
+    observe_images,
+    observe_disks,
+)
 
 
 def observe_output(piece: Piece) -> list[Fact]:

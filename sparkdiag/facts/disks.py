@@ -1,0 +1,35 @@
+"""Facts about disks: how full, and how busy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .base import Fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskUse(Fact):
+    """One row of df."""
+
+    kind: ClassVar[str] = "disk"
+    mount: str
+    device: str | None = None
+    size_bytes: int | None = None
+    available_bytes: int | None = None
+    used_share: float | None = None
+    """0 to 1; of inodes where `inodes` is True."""
+    inodes: bool = False
+    memory: bool = False
+    """A file system in memory (/dev/shm, tmpfs), not a disk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskLoad(Fact):
+    """One sample of how busy a disk is, as iostat tells it."""
+
+    kind: ClassVar[str] = "disk-load"
+    device: str
+    read_bytes_per_s: float | None = None
+    busy_share: float | None = None
+    """0 to 1."""
