@@ -187,9 +187,16 @@ _ON_DEMAND = (*_PASSIVE_LATER, "chat-larger-budget", "chat-again", "chat-thinkin
 
 
 def _wanted(case: Case, options: Options, done: set[str]) -> list[str]:
-    """The probes that the rules ask for, that can be run here, are allowed, and have not been run."""
+    """The probes that the rules ask for, that can be run here, are allowed, and have not been run.
+
+    Clients that call tools often switch thinking off: where tools are meant, and all is well with thinking on, that is
+    tried as well.
+    """
     allowed = _PASSIVE_LATER if options.passive else _ON_DEMAND
-    return [p.probe for p in case.inference.next_probes if p.probe in allowed and p.probe not in done]
+    wanted = [p.probe for p in case.inference.next_probes if p.probe in allowed]
+    if options.tools and not options.passive and case.report.verdict == "healthy" and "chat" in done:
+        wanted.append("chat-thinking-off")
+    return [probe for probe in dict.fromkeys(wanted) if probe not in done]
 
 
 def _problem(item: Item) -> Problem | None:
