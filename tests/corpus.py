@@ -85,6 +85,13 @@ def servers() -> list[Labelled]:
     return [Labelled(p.parent.name, p.parent, parse_expected(p.read_text(), str(p))) for p in places]
 
 
+@cache
+def captures() -> list[Labelled]:
+    """fixtures/captures/NAME/: what a live run collected, and expected.yaml."""
+    places = sorted((FIXTURES / "captures").glob("*/expected.yaml"))
+    return [Labelled(p.parent.name, p.parent, parse_expected(p.read_text(), str(p))) for p in places]
+
+
 def wrong(expected: Expected, report: Report) -> list[str]:
     """Every point in which a report is not as expected, a line each."""
     return [
