@@ -48,9 +48,11 @@ class Reachability(Fact):
 
     kind: ClassVar[str] = "reach"
     probe: str
-    """tcp-api, ping, tcp-ssh, ssh-banner."""
+    """tcp-api, ping, tcp-ssh, ssh-banner, ssh-login; http for a request that got no answer, or the route's own probe (health,
+    models, metrics)."""
     result: str
-    """ok, refused, timeout, reset, dns, tls, unreachable, silent (accepted, no byte came), closed, denied."""
+    """ok, refused, timeout, reset, dns, tls, unreachable, silent (accepted, no byte came), closed, denied,
+    failed (no answer, and the evidence does not say why)."""
     address: str | None = None
     port: int | None = None
     seconds: float | None = None

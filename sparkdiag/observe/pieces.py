@@ -32,8 +32,9 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
             facts += _of_metrics(piece)
         facts += observe_launch(piece)
         facts += _of_model_files(piece)
-        if piece.kind in (*SCANNED, "json"):
+        if piece.kind in (*SCANNED, "json", "config", "comment"):
             facts += observe_output(piece)
+        if piece.kind in (*SCANNED, "json"):
             facts += _of_template(piece)
         if piece.kind in SCANNED:
             facts += _looked(piece, piece.kind)
@@ -46,6 +47,10 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
 def _of_exchange(piece: Piece) -> list[Fact]:
     from .exchanges import observe_exchange
 
+    if piece.meta.get("curl_error") is not None or piece.meta.get("no_answer"):
+        from .outputs.reach import observe_failed_request
+
+        return [*observe_failed_request(piece), *observe_exchange(_exchange(piece))]
     if piece.meta.get("jq_documents"):
         from .reshaped import observe_reshaped
 

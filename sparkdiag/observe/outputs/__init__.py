@@ -12,6 +12,7 @@ from ...facts.piece import Piece
 from .disks import observe_disks
 from .drivers import observe_drivers
 from .images import observe_images
+from .node import observe_node
 from .packages import observe_packages
 
 __all__ = ["observe_output"]
@@ -21,6 +22,7 @@ _PARSERS: tuple[Callable[[Piece], list[Fact]], ...] = (
     observe_drivers,
     observe_images,
     observe_disks,
+    observe_node,
 )
 
 
