@@ -192,7 +192,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(FRAGMENTS, max_size=24).map("".join))
 @example('"[secret: API key]": "x" [secret: ')
 @example("İ" * 3 + f"HF_TOKEN={HF}")

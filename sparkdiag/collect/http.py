@@ -17,7 +17,6 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from .._version import __version__
 from ..capture import Item, Status
 from ..redact import redact_data, redact_headers
 from .address import Address, parse_address
@@ -79,7 +78,7 @@ class Session:
             follow_redirects=False,
             timeout=None,  # one deadline over all, below
             limits=httpx.Limits(max_connections=8, max_keepalive_connections=0),
-            headers={"user-agent": f"sparkdiag/{__version__}", "accept-encoding": "identity"},
+            headers={"user-agent": "sparkdiag", "accept-encoding": "identity"},
         )
 
     async def __aenter__(self) -> Self:
