@@ -79,19 +79,15 @@ def diagnose_text(text: str, *more: str) -> Report:
 
 def _observe_texts(texts: Sequence[str], signatures: Sequence[Any]) -> list[Any]:
     from .observe.pieces import observe_pieces
-    from .observe.transcript import read_text
+    from .observe.transcript import read_texts
     from .redact import redact
 
-    pieces = []
-    start = 0
+    named = []
     for index, one in enumerate(texts):
         if not isinstance(one, str):
             raise UsageError(f"text {index + 1} is {type(one).__name__}, not str")
-        source = "input" if len(texts) == 1 else f"input {index + 1}"
-        found = read_text(redact(one), source=source, start_order=start)
-        pieces += found
-        start += one.count("\n") + 2
-    return observe_pieces(pieces, signatures)
+        named.append(("input" if len(texts) == 1 else f"input {index + 1}", redact(one)))
+    return observe_pieces(read_texts(named), signatures)
 
 
 def diagnose_exchange(

@@ -8,8 +8,9 @@ from ..capture import Capture, Item
 from ..facts import Fact, Looked, Signature, Source, Where
 from ..facts.piece import Piece
 from .pieces import observe_pieces, of_samples
-from .transcript import read_text
+from .transcript import read_output, read_text, read_texts
 
+_BELOW = ("tcp-api", "ping", "tcp-ssh", "ssh-banner")
 _BELOW_HTTP = ("refused", "timeout", "reset", "dns", "tls")
 _HANDED_IN = ("file", "log", "exchange", "launch")
 _ORDER_STEP = 1_000_000
@@ -19,17 +20,17 @@ _ORDER_STEP = 1_000_000
 def observe_capture(capture: Capture, signatures: Sequence[Signature]) -> list[Fact]:
     """All facts of a capture, in the order in which its items were collected."""
     facts: list[Fact] = []
-    pieces: list[Piece] = []
+    pieces = _handed_in(capture)
     for number, item in enumerate(capture.items):
         order = number * _ORDER_STEP
         turn = item.asked.get("turn")
         where = Where(target=item.target or None, turn=turn if isinstance(turn, str) else None)
-        if item.status == "skipped":
+        if item.status == "skipped" or (_is_text(item) and item.status == "ok"):
             continue
-        if item.probe == "launch" or item.asked.get("command") or not _is_http(item):
-            if item.status in ("ok", "exit-error") and item.probe not in ("tcp-api", "ping", "tcp-ssh", "ssh-banner"):
-                pieces += _pieces(item, order, where)
-                continue
+        printed = item.probe == "launch" or item.asked.get("command") or not _is_http(item)
+        if printed and item.status in ("ok", "exit-error") and item.probe not in _BELOW:
+            pieces += _pieces(item, order, where)
+            continue
         if item.status in _BELOW_HTTP or not _is_http(item):
             facts += _reach(item, order, where)
             continue
@@ -104,18 +105,24 @@ def _reach(item: Item, order: int, where: Where) -> list[Fact]:
 def _pieces(item: Item, order: int, where: Where) -> list[Piece]:
     from dataclasses import replace
 
-    pieces = read_text(item.text, source=_source(item), start_order=order)
     command = item.asked.get("command")
-    out = []
-    for piece in pieces:
-        out.append(
-            replace(
-                piece,
-                where=piece.where.merged(where),
-                command=piece.command or (command if isinstance(command, str) else None),
-            )
-        )
-    return out
+    if isinstance(command, str):
+        pieces = read_output(command, item.text, source=_source(item), start_order=order)
+    else:
+        pieces = read_text(item.text, source=_source(item), start_order=order)
+    return [replace(piece, where=piece.where.merged(where)) for piece in pieces]
+
+
+def _is_text(item: Item) -> bool:
+    """A text that somebody handed in, whatever it shows."""
+    return item.probe in _HANDED_IN and not isinstance(item.asked.get("command"), str) and not _is_http(item)
+
+
+def _handed_in(capture: Capture) -> list[Piece]:
+    """All such texts are read together, as one case: they have no target of their own."""
+    texts = [(number, item) for number, item in enumerate(capture.items) if _is_text(item) and item.status == "ok"]
+    named = [(_source(item), item.text) for _, item in texts]
+    return read_texts(named, start_orders=[number * _ORDER_STEP for number, _ in texts])
 
 
 def _answers(capture: Capture) -> list[Fact]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .shell import after_words, lists, pipeline, words
 from .wordlists import words_of
 
-__all__ = ["Inner", "assign_output", "log_source", "unwrap"]
+__all__ = ["Inner", "assign_output", "least_lines", "log_source", "unwrap"]
 
 _MAX_WRAPS = 6
 _SSH_VALUES = words_of("-o -p -i -l -L -R -D -F -J -W -b -c -E -e -I -m -O -Q -S -w -B")
@@ -186,6 +186,15 @@ def assign_output(command: str, lines: list[str]) -> list[tuple[str, int, int]]:
     last, start, _ = out[-1]
     out[-1] = (last, start, len(lines))
     return out
+
+
+def least_lines(command: str) -> int:
+    """The fewest lines that a list of commands prints; 0 for a single command."""
+    parts = lists(command)
+    if not 1 < len(parts) <= 12:
+        return 0
+    counts = [_line_count(unwrap(part).command) for part in parts]
+    return sum(1 if count is None else count for count in counts)
 
 
 def _share(command: str, lines: list[str], filled: int) -> int | None:

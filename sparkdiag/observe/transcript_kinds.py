@@ -9,8 +9,8 @@ from typing import Any
 from .wordlists import words_of
 
 __all__ = [
-    "document_kind", "is_env", "is_launch", "is_log_line", "is_metric", "json_block", "kind_of", "looks_logged",
-    "sse_block", "yaml_block",
+    "document_kind", "is_env", "is_launch", "is_log_line", "is_metric", "is_system_line", "json_block", "kind_of",
+    "looks_logged", "sse_block", "yaml_block",
 ]  # fmt: skip
 
 _LOGGED = re.compile(
@@ -44,6 +44,21 @@ _ALSO_LOGGED = re.compile(
 def looks_logged(line: str) -> bool:
     """The line begins as log lines of engines, containers and systems begin."""
     return _LOGGED.match(line) is not None
+
+
+_SYSTEM = re.compile(
+    r"(?:\([A-Za-z_]\w* pid=\d+\) )?INFO: +[\d.]+:\d+ - \"[A-Z]+ /"
+    r"|\([A-Za-z_]\w* pid=\d+(?:, ip=[\d.]+)?\) (?:DEBUG|INFO|WARNING|ERROR)\b"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]+ (?:kernel|systemd\S*|[\w@./-]+\[\d+\]): "
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* [\w.-]+ (?:kernel|systemd\S*|[\w@./-]+\[\d+\]): "
+    r"|(?:Get|Hit|Ign|Fetched|Err):?\d* (?:https?://|[\d.]+ [kM]?B in)"
+    r"|(?:Setting up|Unpacking|Preparing to unpack|Processing triggers for|Selecting previously unselected) \S+"
+)
+
+
+def is_system_line(line: str) -> bool:
+    """A line that a system or a server writes by itself, whatever was typed: journal, access log, package manager."""
+    return _SYSTEM.match(line) is not None
 
 
 def is_log_line(line: str) -> bool:

@@ -8,15 +8,25 @@ from typing import Any
 
 from .jq_filters import read_filter
 from .jq_shapes import json_values, restore
+from .launch_commands import launches_of_command
 from .prompts import Typed
 from .shell import lists, pipeline
 from .transcript_blocks import split
-from .transcript_commands import assign_output, log_source, unwrap
+from .transcript_commands import assign_output, least_lines, log_source, unwrap
 from .transcript_curl import Curl, read_curl
 from .transcript_http import Answer, exchanges
-from .transcript_kinds import JsonTries, document_kind, is_launch, is_metric, kind_of, looks_logged, yaml_kind
+from .transcript_kinds import (
+    JsonTries,
+    document_kind,
+    is_launch,
+    is_metric,
+    is_system_line,
+    kind_of,
+    looks_logged,
+    yaml_kind,
+)
 
-__all__ = ["Part", "command_parts", "plain_parts"]
+__all__ = ["Part", "command_parts", "plain_parts", "still_prints"]
 
 
 @dataclass(slots=True)
@@ -78,11 +88,14 @@ def command_parts(typed: Typed, lines: list[str], at: int, body: int, end: int, 
 
 
 def _later_log(command: str, printed: list[str]) -> int | None:
-    """Where a log begins, after a blank line, that the command did not print."""
-    if _launches(command) or log_source(unwrap(command).command)[0]:
+    """Where lines begin that the command did not print: a log after a blank line, or what a system writes by itself."""
+    inner = unwrap(command).command
+    if log_source(inner)[0] or (_launches(inner) and _serves(inner)):
         return None
-    for number in range(1, len(printed)):
-        if not printed[number - 1].strip() and looks_logged(printed[number]):
+    for number, line in enumerate(printed):
+        if is_system_line(line):
+            return number
+        if number and not printed[number - 1].strip() and looks_logged(line) and any(map(str.strip, printed[:number])):
             return None if any(map(looks_logged, printed[:number])) else number
     return None
 
@@ -147,6 +160,14 @@ def _launches(command: str) -> bool:
     return is_launch(command) or any(is_launch(part) for part in lists(command))
 
 
+def _serves(command: str) -> bool:
+    """A launch that prints its server's log: no container in the background, none that runs something else."""
+    shown = launches_of_command(command)
+    return (
+        any((one.flags or one.model) and not one.docker.get("detach") for one in shown) and "ray start" not in command
+    )
+
+
 _FOR = re.compile(
     r"\s*for (?P<name>\w+) in (?P<values>[^;\n]+?)\s*[;\n]\s*do\s+(?P<body>.*?)[;\n]\s*done\b(?P<rest>.*)\Z", re.S
 )
@@ -172,6 +193,17 @@ def _loop(command: str, lines: list[str], body: int, end: int) -> list[Part]:
         base = Part("output", start if out else body, start, stop, unwrap(curl_text).command, meta={"typed": command})
         out += _asked(curl, lines, base)
     return out
+
+
+def still_prints(command: str, printed: str) -> bool:
+    """Whether a command has more to print than this: nothing yet, a loop's later turns, a list's later commands."""
+    if not printed.strip():
+        return True
+    match = _FOR.match(command)
+    if match:
+        turns = len(_RANGE.sub(_counted, match["values"]).split())
+        return len(json_values(printed)[0] or printed.strip().split("\n")) < turns
+    return len(printed.strip().split("\n")) < least_lines(command)
 
 
 def _with(text: str, name: str, value: str) -> str:
