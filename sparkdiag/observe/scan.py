@@ -40,7 +40,7 @@ def applies(signature: Signature, kind: str) -> bool:
     `log`, which is the default, also means output of commands and text of no known kind: engines print into all of
     them. Everything else is looked for where it says, and `any` means everywhere but in commands and repeats.
     """
-    if kind == "repeat":
+    if kind in ("repeat", "command"):
         return False
     if "any" in signature.pieces or kind in signature.pieces:
         return True

@@ -2,13 +2,13 @@
 
 Kinds: exchange (a request and its reply), json, sse, metrics, config (a model's own files, or another program's
 settings), recipe, compose, launch (a command, script, unit or environment that starts a server), log, output (what a
-command printed, if it is nothing else), comment (a remark of the writer), repeat (a second paste of the same text)
-and text. `Piece.command` is the command without its wrappers (ssh, docker exec, sudo, bash -c); what stands in `meta`
-beside: `typed` (the command with them), `span` (first and last line of all that the piece covers, prompt and heading
-included; spans cover every line once), `heading`, `doc` (a JSON document as data), `file` (whose content it is), `jq`.
-For an exchange: method, path, url, request, status, headers, response_text, took, key_sent, request_file, cut,
-reshaped, no_answer, curl_error, jq_replies, jq_documents (see jq_shapes); `at` is the seconds that the text says passed
-before it (sleep), for metrics as well.
+command printed, if it is nothing else), comment (a remark of the writer), text, repeat (a second paste of the same
+text) and command (one whose output stands in the text after it). `Piece.command` is the command without its wrappers
+(ssh, docker exec, sudo, bash -c); `meta` holds beside: `typed` (the command with them), `span` (first and last line of
+all that the piece covers, prompt and heading included; spans cover every line once), `heading`, `doc` (a JSON document
+as data), `file` (whose content it is), `jq`. For an exchange: method, path, url, request, status, headers,
+response_text, took, key_sent, request_file, cut, reshaped, no_answer, curl_error, jq_replies, jq_documents (see
+jq_shapes); `at` is the seconds that the text says passed before it (sleep), for metrics as well.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def read_texts(texts: Sequence[tuple[str, str]], *, start_orders: Sequence[int] 
 
 def read_output(command: str, text: str, *, source: str = "input", start_order: int = 0) -> list[Piece]:
     """The pieces of what one known command printed."""
-    lines = clean_text(text).lines if text else []
+    book = _Book([(source, text)], [start_order])
+    lines = book.lines
     segment = Segment(0, 0, len(lines), Typed(command, 0, 0))
     segment.parts = _parts(segment, lines, JsonTries())
-    book = _Book([(source, text)], [start_order])
     return book.spanned(_pieces([segment], _names([segment], book), lines, book))
 
 
@@ -123,7 +123,7 @@ class _Book:
     def spanned(self, pieces: list[Piece]) -> list[Piece]:
         """The pieces with their `span`: from each one's beginning to the next one's; the first begins with its text.
 
-        A text without any piece is one of kind text.
+        A text without any piece holds the command whose output the next text begins with, or nothing.
         """
         out: list[Piece] = []
         for number, first in enumerate(self.starts):
@@ -131,7 +131,8 @@ class _Book:
             mine = [piece for piece in pieces if piece.meta["text"] == number]
             if not mine:
                 text = "\n".join(self.lines[first:end])
-                mine = [self.piece("text", first, end, first, meta={}, text=text)]
+                blank = not text.strip()
+                mine = [self.piece("text" if blank else "command", first, end, first, meta={}, text=text)]
             begins = [first, *(piece.meta["begin"] for piece in mine[1:])]
             for piece, begin, stop in zip(mine, begins, [*begins[1:], end], strict=True):
                 meta = {key: value for key, value in piece.meta.items() if key not in ("begin", "text")}

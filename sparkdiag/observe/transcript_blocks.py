@@ -15,6 +15,7 @@ from .transcript_kinds import (
     is_launch,
     is_log_line,
     is_metric,
+    is_setting,
     json_block,
     looks_logged,
     sse_block,
@@ -112,7 +113,7 @@ def _script(lines: list[str], at: int, end: int) -> Block | None:
                 stop += 1
                 continue
             break
-        if line.startswith("#!") or is_env(line) or _setting(line):
+        if line.startswith("#!") or is_env(line) or is_setting(line):
             typed = read_typed(lines, stop, weak=False, bare=True)
             stop = typed.end if typed is not None else stop + 1
         elif is_launch(line):
@@ -128,37 +129,7 @@ def _script(lines: list[str], at: int, end: int) -> Block | None:
 
 
 def _scripted(line: str) -> bool:
-    return (is_launch(line) or is_env(line) or _setting(line)) and not looks_logged(line)
-
-
-_SETTINGS = (
-    "set -",
-    "source ",
-    "ulimit ",
-    "cd ",
-    "Restart",
-    "Type=",
-    "User=",
-    "Group=",
-    "After=",
-    "Requires=",
-    "WantedBy=",
-)
-_MORE_SETTINGS = (
-    "Description=",
-    "Environment",
-    "Timeout",
-    "KillMode=",
-    "PrivateTmp=",
-    "WorkingDirectory=",
-    "StandardOutput=",
-    "Wants=",
-    "Limit",
-)
-
-
-def _setting(line: str) -> bool:
-    return line.startswith(_SETTINGS) or (line.startswith(_MORE_SETTINGS) and "=" in line)
+    return (is_launch(line) or is_env(line) or is_setting(line)) and not looks_logged(line)
 
 
 def _settled(lines: list[str], blocks: list[Block]) -> list[Block]:

@@ -12,14 +12,14 @@ __all__ = ["Cleaned", "clean_text", "plain_lines"]
 
 _ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor moves
-    r"|\x1b[\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)"  # titles and other strings for the terminal
+    r"|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)"  # titles and other strings for the terminal
     r"|\x1b[ -/]*[0-~]"
     r"|(?:\^\[|\\u001[bB]|\\x1[bB]|\\033|#033)\[[0-?]*[ -/]*[@-~]"  # the same, spelt out by journald, less or JSON
     r"|\[(?:0|0?[0-9](?:;[0-9]{1,3})+|[349][0-7]|1)m(?![\w\]])"  # colours whose escape character a paste has lost
     r"|[\x00\x07\x0e\x0f\x7f\ufeff]"
 )
 _MARKED = ("\x1b", "^[[", "\\u001b[", "\\u001B[", "\\x1b[", "\\x1B[", "\\033[", "#033[", "m", "\x00", "\x07", "\ufeff")
-_BACKSPACES = re.compile(r"[^\x08]?\x08")
+_BACKSPACES = re.compile(r"[^\x08\n]?\x08")
 _ENTITY = re.compile(r"&(?:lt|gt|quot|apos|nbsp|amp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _QUOTE = re.compile(r" {0,3}>[ \t]?")
 _FENCE = re.compile(r"\s{0,12}(?:`{3,}|~{3,})\s*(?P<language>[\w+#.-]*)[^`]*\Z")
@@ -33,8 +33,8 @@ class Cleaned:
 
     __slots__ = ("fences", "lines")
 
-    def __init__(self, lines: list[str], fences: dict[int, str]) -> None:
-        self.lines = lines
+    def __init__(self, lines: list[str], fences: dict[int, str], ended: bool) -> None:
+        self.lines = lines[:-1] if ended and len(lines) > 1 else lines
         self.fences = fences
 
 
@@ -42,6 +42,7 @@ def clean_text(text: str) -> Cleaned:
     """Split into lines at line feeds alone (at carriage returns in a text that has nothing else) and clean them."""
     if "\n" not in text and text.count("\r") > 1:
         text = text.replace("\r", "\n")
+    ended = text.endswith("\n")
     if any(mark in text for mark in _MARKED):
         text = _ANSI.sub("", text)
     if "\x08" in text:
@@ -53,7 +54,7 @@ def clean_text(text: str) -> Cleaned:
     if "&" in text:
         lines = _unescape(lines)
     lines = _unquote(_undent(lines))
-    return Cleaned(*_fences(lines))
+    return Cleaned(*_fences(lines), ended)
 
 
 def plain_lines(text: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 from .wordlists import words_of
 
 __all__ = [
-    "document_kind", "is_env", "is_launch", "is_log_line", "is_metric", "is_system_line", "json_block", "kind_of",
-    "looks_logged", "sse_block", "yaml_block",
+    "document_kind", "is_env", "is_launch", "is_log_line", "is_metric", "is_setting", "is_system_line", "json_block",
+    "kind_of", "looks_logged", "sse_block", "yaml_block",
 ]  # fmt: skip
 
 _LOGGED = re.compile(
@@ -96,6 +96,37 @@ def is_env(line: str) -> bool:
 def is_launch(line: str) -> bool:
     """A command that starts a server, a line of a unit that does."""
     return _LAUNCH.match(line) is not None or _UNIT.match(line) is not None
+
+
+_SETTINGS = (
+    "set -",
+    "source ",
+    "ulimit ",
+    "cd ",
+    "Restart",
+    "Type=",
+    "User=",
+    "Group=",
+    "After=",
+    "Requires=",
+    "WantedBy=",
+)
+_MORE_SETTINGS = (
+    "Description=",
+    "Environment",
+    "Timeout",
+    "KillMode=",
+    "PrivateTmp=",
+    "WorkingDirectory=",
+    "StandardOutput=",
+    "Wants=",
+    "Limit",
+)
+
+
+def is_setting(line: str) -> bool:
+    """A line that scripts and units have around the command that starts a server."""
+    return line.startswith(_SETTINGS) or (line.startswith(_MORE_SETTINGS) and "=" in line)
 
 
 _JSONISH = re.compile(

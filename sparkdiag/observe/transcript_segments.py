@@ -7,7 +7,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
 from .prompts import Typed, is_command, read_typed
-from .transcript_kinds import is_launch
+from .transcript_kinds import is_env, is_launch, is_setting
 from .transcript_outputs import Part, still_prints
 
 __all__ = ["Segment", "segments"]
@@ -63,7 +63,7 @@ def _heading(lines: list[str], at: int) -> tuple[str, int] | None:
             return None
         depth = len(line) - len(line.lstrip("#")) if first == "#" else 7
         return next(filter(None, match.groups())).rstrip(":"), depth
-    if line.endswith(":") and first.isalpha() and " " in line.strip()[:-1]:
+    if line.endswith(":") and first.isalpha() and (" " in line or first.isupper()):
         match = _LABEL.match(line)
         return (match["title"], _LABEL_DEPTH) if match else None
     return None
@@ -156,7 +156,7 @@ class _Cutter:
             return at + 1
         typed = None
         if (not self.script or self.strong) and (not self.strong or _may_prompt(self.lines[at])):
-            bare = not self.strong and not is_launch(self.lines[at])
+            bare = not self.strong and not _scripted(self.lines[at])
             typed = read_typed(self.lines, at, weak=not self.strong, bare=bare)
         if typed is not None:
             typed = replace(typed, end=min(typed.end, self.end))
@@ -205,6 +205,11 @@ class _Cutter:
             self.script = self.lines[at].startswith("#!")
         elif self.current.node is None:
             self.current.node = tag
+
+
+def _scripted(line: str) -> bool:
+    """A line of a script that starts a server: no command that was typed to see what it prints."""
+    return is_launch(line) or is_env(line) or is_setting(line)
 
 
 def _asked(title: str) -> tuple[str, str | None] | None:
