@@ -30,7 +30,8 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
             facts += _of_exchange(piece)
         elif piece.kind == "metrics":
             facts += _of_metrics(piece)
-        facts += observe_launch(piece)
+        launched = observe_launch(piece)
+        facts += [*launched, *(_looked(piece, "launch") if launched else ())]
         facts += _of_model_files(piece)
         if piece.kind in (*SCANNED, "json", "config", "comment"):
             facts += observe_output(piece)
@@ -80,7 +81,8 @@ def of_samples(facts: Sequence[Fact]) -> list[Fact]:
     from ..facts.metrics import MetricsSample
     from .metrics import progress
 
-    return list(progress([fact for fact in facts if isinstance(fact, MetricsSample)]))
+    found = progress([fact for fact in facts if isinstance(fact, MetricsSample)])
+    return [*found, *(Looked(probe="progress", where=f.where, order=f.order, source=f.source) for f in found[:1])]
 
 
 def _of_model_files(piece: Piece) -> list[Fact]:
