@@ -46,6 +46,7 @@ def infer(facts: Sequence[Fact], book: Rulebook, engine: Engine, not_run: dict[s
         spare.load(book.rules)
         result = spare.run(facts)
         name = spare.name
+    problems += [Problem("rules", note) for note in result.notes]
     memory = Memory([*facts, *result.derived])
     diagnoses, suppressed = rank(book, result, memory)
     signs = sorted({f.id for f in result.derived if f.id in book.findings and book.findings[f.id].sign})

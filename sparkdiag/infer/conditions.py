@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..facts import Fact, Value
+from ..facts import Fact, Scalar, Value
 from .rules import Condition, FieldRef, Pattern, Test, Variant
 from .versions import in_range, parse
 
@@ -20,6 +20,9 @@ Binding = Mapping[str, Fact]
 
 MAX_SUBJECT = 4096
 """Regular expressions see at most this many characters of a field."""
+
+MAX_COMBINATIONS = 200_000
+"""Combinations of facts that are tried for one variant; hostile evidence could make them billions."""
 
 
 @lru_cache(maxsize=4096)
@@ -82,7 +85,10 @@ def resolve(operand: Any, fact: Fact, binding: Binding) -> Value | tuple[Any, ..
     if operand.times != 1.0:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return None
-        return value * operand.times
+        try:
+            return value * operand.times
+        except OverflowError:  # an integer beyond all floats
+            return None
     return value
 
 
@@ -115,6 +121,11 @@ def _last_order(fact: Fact) -> int:
     return last if isinstance(last, int) and not isinstance(last, bool) and last > fact.order else fact.order
 
 
+def _comparable(first: Fact, second: Fact) -> bool:
+    """Both have a time on one clock, and the times differ."""
+    return None not in (first.time, second.time) and first.time != second.time and first.clock == second.clock
+
+
 def in_order(pattern: Pattern, fact: Fact, binding: Binding) -> bool:
     """The pattern's before and after, by time where both facts have one, else by position."""
     for name, wanted in ((pattern.before, "before"), (pattern.after, "after")):
@@ -124,7 +135,9 @@ def in_order(pattern: Pattern, fact: Fact, binding: Binding) -> bool:
         if other is None:
             return False
         first, second = (fact, other) if wanted == "before" else (other, fact)
-        if first.time is not None and second.time is not None and first.time != second.time:
+        if _comparable(first, second):
+            assert first.time is not None
+            assert second.time is not None
             last = second.get("last_time")
             end = last if isinstance(last, float) and last > second.time else second.time
             if not first.time < end:
@@ -144,7 +157,11 @@ class Memory:
 
     def __init__(self, facts: Sequence[Fact] = ()) -> None:
         self.by_kind: dict[str, list[Fact]] = {}
-        self._by_key: dict[tuple[str, str, Value], list[Fact]] = {}
+        self.cut: dict[int, Variant] = {}
+        """Variants, by identity, of which not all combinations of facts were tried: there were too many."""
+        self._by_key: dict[tuple[str, Value], list[Fact]] = {}
+        self._alpha: dict[int, _Alpha] = {}
+        self._watched: dict[str, list[_Alpha]] = {}
         self.looked: set[str] = set()
         for fact in facts:
             self.add(fact)
@@ -155,32 +172,85 @@ class Memory:
             self.looked.add(str(fact.get("probe")))
         key = KEYS.get(fact.kind)
         if key is not None:
-            self._by_key.setdefault((fact.kind, key, fact.get(key)), []).append(fact)
+            self._by_key.setdefault((fact.kind, fact.get(key)), []).append(fact)
+        for alpha in self._watched.get(fact.kind, ()):
+            if alpha.passes(fact):
+                alpha.facts.append(fact)
+
+    def in_slot(self, slot: Slot) -> Sequence[Fact]:
+        """The facts of a kind, or those of them with one value of its discriminating field."""
+        kind, value = slot
+        return self.by_kind.get(kind, ()) if value is None else self._by_key.get((kind, value), ())
 
     def candidates(self, pattern: Pattern) -> Sequence[Fact]:
         """A superset of the facts that can fill a pattern."""
-        key = KEYS.get(pattern.kind)
-        if key is not None:
-            for test in pattern.tests:
-                if test.field == key and test.op == "eq" and not isinstance(test.operand, FieldRef):
-                    return self._by_key.get((pattern.kind, key, test.operand), ())  # type: ignore[arg-type]
-        return self.by_kind.get(pattern.kind, ())
+        return self.in_slot(slot_of(pattern))
+
+    def alpha(self, pattern: Pattern) -> _Alpha:
+        """The facts that pass a pattern's tests so far as these speak of one fact alone; tried once for each fact."""
+        known = self._alpha.get(id(pattern))
+        if known is None:
+            known = self._alpha[id(pattern)] = _Alpha(pattern, self.candidates(pattern))
+            self._watched.setdefault(pattern.kind, []).append(known)
+        return known
+
+
+class _Alpha:
+    """One pattern's facts in a memory, and the tests that are left because they speak of another pattern's fact."""
+
+    __slots__ = ("_alone", "facts", "pattern", "rest")
+
+    def __init__(self, pattern: Pattern, candidates: Sequence[Fact]) -> None:
+        self.pattern = pattern  # also keeps it alive: memories know patterns by identity
+        self._alone = [test for test in pattern.tests if not _refers(test)]
+        self.rest = [test for test in pattern.tests if _refers(test)]
+        self.facts = [fact for fact in candidates if self.passes(fact)]
+
+    def passes(self, fact: Fact) -> bool:
+        return all(holds(test, fact, _NOTHING) is True for test in self._alone)
+
+
+def _refers(test: Test) -> bool:
+    return isinstance(test.operand, FieldRef) and test.operand.alias is not None
+
+
+_NOTHING: Binding = {}
 
 
 KEYS = {"finding": "id", "log": "signature", "looked": "probe"}
 """The discriminating field of kinds with many facts."""
 
+Slot = tuple[str, Scalar | None]
+"""A kind, with the value of its discriminating field where a pattern asks for one."""
+
+
+def slot_of(pattern: Pattern) -> Slot:
+    """Where the facts that can fill a pattern are found."""
+    key = KEYS.get(pattern.kind)
+    if key is not None:
+        for test in pattern.tests:
+            if test.field == key and test.op == "eq" and isinstance(test.operand, (str, int, float)):
+                return pattern.kind, test.operand
+    return pattern.kind, None
+
 
 def matching(
+    pattern: Pattern, memory: Memory, binding: Binding, others: Sequence[tuple[Pattern, Fact]], reusable: int = 0
+) -> Iterator[Fact]:
+    """Facts that fill a pattern beside those already bound; the first `reusable` of these may fill it as well."""
+    taken = {id(fact) for _, fact in others[reusable:]}
+    return (fact for fact in _filling(pattern, memory, binding, others) if id(fact) not in taken)
+
+
+def _filling(
     pattern: Pattern, memory: Memory, binding: Binding, others: Sequence[tuple[Pattern, Fact]]
 ) -> Iterator[Fact]:
-    """Facts that fill a pattern beside those already bound."""
-    taken = {id(fact) for _, fact in others}
-    for fact in memory.candidates(pattern):
+    """Facts that fill a pattern, whether they are bound elsewhere or not."""
+    alpha = memory.alpha(pattern)
+    for fact in alpha.facts:
         if (
-            id(fact) not in taken
-            and joins(pattern, fact, others)
-            and accepts(pattern, fact, binding) is True
+            joins(pattern, fact, others)
+            and all(holds(test, fact, binding) is True for test in alpha.rest)
             and in_order(pattern, fact, binding)
         ):
             yield fact
@@ -219,32 +289,33 @@ def guards_hold(variant: Variant, memory: Memory, binding: Binding, bound: Seque
 def _any_match(pattern: Pattern, memory: Memory, binding: Binding, bound: Sequence[tuple[Pattern, Fact]]) -> bool:
     if pattern.count:
         return count_holds(pattern, memory, binding, bound)
-    return next(iter(_blockers(pattern, memory, binding, bound)), None) is not None
-
-
-def _blockers(
-    pattern: Pattern, memory: Memory, binding: Binding, bound: Sequence[tuple[Pattern, Fact]]
-) -> Iterator[Fact]:
-    """Facts that fill a negated pattern. A fact bound elsewhere may fill it too: it is seen, after all."""
-    for fact in memory.candidates(pattern):
-        if joins(pattern, fact, bound) and accepts(pattern, fact, binding) is True and in_order(pattern, fact, binding):
-            yield fact
+    return next(_filling(pattern, memory, binding, bound), None) is not None  # a bound fact is seen, after all
 
 
 def bindings(
     variant: Variant, memory: Memory, start: Binding | None = None, bound: Sequence[tuple[Pattern, Fact]] = ()
 ) -> Iterator[tuple[tuple[Pattern, Fact], ...]]:
-    """All ways to fill a variant's positive patterns, guards not yet asked. Plain backtracking."""
+    """All ways to fill a variant's positive patterns, guards not yet asked. Plain backtracking, bounded.
+
+    Facts in `bound` join with those found, and may be found again: what a rule matched can support it too.
+    """
     todo = [pattern for pattern in variant.positive if not pattern.count]
+    left = MAX_COMBINATIONS
 
     def extend(
         index: int, names: dict[str, Fact], taken: list[tuple[Pattern, Fact]]
     ) -> Iterator[tuple[tuple[Pattern, Fact], ...]]:
+        nonlocal left
         if index == len(todo):
             yield tuple(taken)
             return
         pattern = todo[index]
-        for fact in matching(pattern, memory, names, taken):
+        if index:
+            left -= len(memory.alpha(pattern).facts)
+            if left < 0:
+                memory.cut[id(variant)] = variant
+                return
+        for fact in matching(pattern, memory, names, taken, len(bound)):
             yield from extend(index + 1, {**names, pattern.alias: fact}, [*taken, (pattern, fact)])
 
     yield from extend(0, dict(start or {}), list(bound))
@@ -308,7 +379,7 @@ def explain_variant(variant: Variant, memory: Memory) -> list[Answer]:
         if pattern.count:
             answers.append(_explain_count(pattern, memory, names, taken))
     for pattern in variant.none:
-        seen = next(_blockers(pattern, memory, names, taken), None)
+        seen = next(_filling(pattern, memory, names, taken), None)
         words = f"nothing seen with {describe(pattern)}"
         if pattern.count:
             ok = not count_holds(pattern, memory, names, taken)
@@ -321,7 +392,7 @@ def explain_variant(variant: Variant, memory: Memory) -> list[Answer]:
             answers.append(Answer("true", note, missing=() if known else (pattern.probe,)))
     for pattern in variant.absent:
         words = f"looked for and not there: {describe(pattern)}"
-        seen = next(_blockers(pattern, memory, names, taken), None)
+        seen = next(_filling(pattern, memory, names, taken), None)
         if seen is not None:
             answers.append(Answer("false", f"{words}: {seen.source.place()} shows it", facts=(seen,)))
         elif pattern.probe in memory.looked:
@@ -375,7 +446,8 @@ def _shown(value: object) -> str:
 
 _WORDS = {
     "eq": "=", "ne": "is not", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "in": "one of", "not_in": "none of",
-    "matches": "like", "not_matches": "unlike", "contains": "holding", "version": "in version", "not_version": "outside version",
+    "matches": "like", "not_matches": "unlike", "contains": "holding", "version": "in version",
+    "not_version": "outside version",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from ..facts import Fact, Finding
 from .rules import Pattern, Rule
 
 ACTIVATION_BUDGET = 20_000
-"""Activations after which a run is given up: a rulebook or evidence gone wild, never a normal case."""
+"""Activations in one stratum after which it is given up: a rulebook or evidence gone wild, never a normal case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Result:
 
     derived: tuple[Finding, ...]
     activations: tuple[Activation, ...]
+    notes: tuple[str, ...] = ()
+    """Sentences on what was left undone because the evidence was too much."""
 
 
 class Engine(Protocol):
