@@ -7,13 +7,20 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ..facts import KINDS, Signature, kind_class
-from .parse import nearest
-from .rules import Condition, DiagnosisEntry, FieldRef, FindingEntry, Pattern, ProbeEntry, Rule, Test
-
-PLACE = re.compile(r"\{([a-z_][a-z0-9_-]*)\.([A-Za-z_][\w.-]*)(?::(\w+))?\}")
-"""{alias.field} or {alias.field:format} in a text of a rule."""
-
-FORMATS = ("GiB", "pct", "int", "quoted")
+from .entries import nearest
+from .rules import (
+    AvoidTemplate,
+    Condition,
+    DiagnosisEntry,
+    FieldRef,
+    FindingEntry,
+    Pattern,
+    ProbeEntry,
+    Rule,
+    Test,
+)
+from .strata import asked_values, find_circle, patterns_of
+from .texts import FORMATS, PLACE
 
 _OPEN_FIELDS = {"launch": ("flag.", "env.", "docker.")}
 """Kinds whose facts carry fields beyond those of their class, by prefix."""
@@ -25,22 +32,22 @@ def conditions_of(rule: Rule) -> list[Condition]:
     return [rule.when, *rule.supports, *rule.weakens]
 
 
-def patterns_of(condition: Condition) -> Iterable[tuple[Pattern, bool]]:
-    """Each pattern with whether it is negated or counted, that is, needs complete knowledge."""
-    for variant in condition.variants:
-        for p in variant.positive:
-            yield p, bool(p.count)
-        for p in (*variant.none, *variant.absent):
-            yield p, True
+def _asked_findings(p: Pattern) -> tuple[str, ...]:
+    return (asked_values(p, "id") or ()) if p.kind == "finding" else ()
 
 
-def asked_finding(p: Pattern) -> str | None:
-    if p.kind != "finding":
-        return None
-    for test in p.tests:
-        if test.field == "id" and test.op == "eq":
-            return str(test.operand)
-    return None
+def _asked_signatures(p: Pattern) -> tuple[str, ...]:
+    return (asked_values(p, "signature") or ()) if p.kind == "log" else ()
+
+
+def _lifting(avoid: Iterable[AvoidTemplate]) -> tuple[str, ...]:
+    """The findings that lift contraindications."""
+    return tuple(a.unless for a in avoid if a.unless)
+
+
+def _bound(*patterns: Pattern) -> dict[str, Pattern]:
+    """Patterns by the names that others may refer to: one that counts binds nothing."""
+    return {p.alias: p for p in patterns if not p.count}
 
 
 def field_names(kind: str) -> set[str]:
@@ -57,9 +64,11 @@ class Checker:
         findings: Mapping[str, FindingEntry],
         signatures: Mapping[str, Signature],
         probes: Mapping[str, ProbeEntry],
+        places: Mapping[str, str],
     ) -> None:
+        """`places`: where each signature stands, by its id; the other entries know it themselves."""
         self.rules, self.diagnoses, self.findings = rules, diagnoses, findings
-        self.signatures, self.probes = signatures, probes
+        self.signatures, self.probes, self.places = signatures, probes, places
         self.problems: list[str] = []
 
     def run(self) -> list[str]:
@@ -68,7 +77,7 @@ class Checker:
         self._findings()
         self._explains()
         self._texts()
-        return self.problems
+        return list(dict.fromkeys(self.problems))  # the variants of one rule repeat what they share
 
     def _say(self, at: str, message: str) -> None:
         self.problems.append(f"{at}: {message}")
@@ -89,11 +98,12 @@ class Checker:
         supplied = {name for probe in self.probes.values() for name in probe.supplies} | set(self.probes)
         for rule in self.rules:
             for condition in conditions_of(rule):
+                # What supports or weakens may speak of the facts that the rule itself rests on.
+                base = {} if condition is rule.when else _bound(*(p for v in rule.when.variants for p in v.positive))
                 for variant in condition.variants:
-                    aliases = {p.alias: p for p in variant.positive}
-                    base = {p.alias: p for v in rule.when.variants for p in v.positive}
+                    aliases = base | _bound(*variant.positive)
                     for p in (*variant.positive, *variant.none, *variant.absent):
-                        self._pattern(rule, p, {**base, **aliases}, supplied)
+                        self._pattern(rule, p, aliases, supplied)
 
     def _pattern(self, rule: Rule, p: Pattern, aliases: Mapping[str, Pattern], supplied: set[str]) -> None:
         for test in (*p.tests, *((Test(p.distinct, "present", True),) if p.distinct else ())):
@@ -110,20 +120,14 @@ class Checker:
         if p.probe and p.probe not in supplied and p.kind != "finding":
             hint = nearest(p.probe, supplied)
             self._say(rule.at, f"rule '{rule.id}' names the probe '{p.probe}', which nothing supplies{hint}")
-        wanted = asked_finding(p)
         known = set(self.findings) | set(self.diagnoses)
-        if p.kind == "finding" and wanted is not None and wanted not in known:
-            self._say(rule.at, f"rule '{rule.id}' asks for '{wanted}', which is no finding{nearest(wanted, known)}")
-        if p.kind == "log":
-            for test in p.tests:
-                names = test.operand if isinstance(test.operand, tuple) else (test.operand,)
-                if test.field == "signature" and test.op in ("eq", "in"):
-                    for name in names:
-                        if str(name) not in self.signatures:
-                            hint = nearest(str(name), set(self.signatures))
-                            self._say(
-                                rule.at, f"rule '{rule.id}' looks for the signature '{name}', which is none{hint}"
-                            )
+        for name in _asked_findings(p):
+            if name not in known:
+                self._say(rule.at, f"rule '{rule.id}' asks for '{name}', which is no finding{nearest(name, known)}")
+        for name in _asked_signatures(p):
+            if name not in self.signatures:
+                hint = nearest(name, set(self.signatures))
+                self._say(rule.at, f"rule '{rule.id}' looks for the signature '{name}', which is none{hint}")
 
     def _field(self, rule: Rule, p: Pattern, name: str) -> None:
         known = field_names(p.kind)
@@ -134,43 +138,30 @@ class Checker:
         self._say(rule.at, f"rule '{rule.id}': '{p.kind}' has no field '{name}'{nearest(name, known)}")
 
     def _captures(self, p: Pattern) -> set[str]:
-        for test in p.tests:
-            if test.field == "signature" and test.op in ("eq", "in"):
-                names = test.operand if isinstance(test.operand, tuple) else (test.operand,)
-                found = [self.signatures[str(n)] for n in names if str(n) in self.signatures]
-                return {group for s in found for group, _ in s.captures}
-        return {group for s in self.signatures.values() for group, _ in s.captures}
+        names = _asked_signatures(p) or self.signatures
+        return {group for name in names if name in self.signatures for group, _ in self.signatures[name].captures}
 
     def _findings(self) -> None:
-        asked: set[str] = set()
-        for rule in self.rules:
-            for condition in conditions_of(rule):
-                asked |= {str(f) for p, _ in patterns_of(condition) if (f := asked_finding(p)) is not None}
-            asked |= {a.unless for a in rule.avoid or () if a.unless}
-        for entry in self.diagnoses.values():
-            asked |= {a.unless for a in entry.avoid if a.unless} | set(entry.refuted_by)
-            for name in [*(a.unless for a in entry.avoid if a.unless), *entry.refuted_by]:
+        patterns = [p for rule in self.rules for c in conditions_of(rule) for p, _ in patterns_of(c)]
+        asked = {name for p in patterns for name in _asked_findings(p)}
+        named = [(e.at, f"diagnosis '{e.id}'", (*_lifting(e.avoid), *e.refuted_by)) for e in self.diagnoses.values()]
+        named += [(r.at, f"rule '{r.id}'", _lifting(r.avoid or ())) for r in self.rules]
+        for at, owner, names in named:
+            asked.update(names)
+            for name in names:
                 if name not in self.findings:
-                    self._say(entry.at, f"diagnosis '{entry.id}' names the finding '{name}', which does not exist")
+                    hint = nearest(name, set(self.findings))
+                    self._say(at, f"{owner} names the finding '{name}', which does not exist{hint}")
         concluded = {rule.concludes for rule in self.rules}
         for name, found in self.findings.items():
             if name not in concluded:
                 self._say(found.at, f"finding '{name}' is concluded by no rule")
             elif name not in asked and not found.sign:
                 self._say(found.at, f"finding '{name}' is used by no rule")
-        used = {
-            str(name)
-            for rule in self.rules
-            for condition in conditions_of(rule)
-            for p, _ in patterns_of(condition)
-            if p.kind == "log"
-            for test in p.tests
-            if test.field == "signature"
-            for name in (test.operand if isinstance(test.operand, tuple) else (test.operand,))
-        }
+        used = {name for p in patterns for name in _asked_signatures(p)}
         for name, signature in self.signatures.items():
             if name not in used and not signature.benign:
-                self._say(f"signature {name}", "is looked for by no rule")
+                self._say(self.places[name], f"signature '{name}' is looked for by no rule")
 
     def _explains(self) -> None:
         edges: dict[str, set[str]] = {name: set() for name in self.diagnoses}
@@ -188,7 +179,7 @@ class Checker:
                     edges[rule.concludes] |= self._targets(rule.at, rule.id, target)
         circle = find_circle(edges)
         if circle:
-            self._say(at[circle[0]], f"'explains' runs in a circle: {' -> '.join([*circle, circle[0]])}")
+            self._say(at[circle[0]], f"'explains' runs in a circle: {' -> '.join(circle)}")
 
     def _targets(self, at: str, owner: str, target: str) -> set[str]:
         if target == "*":
@@ -231,74 +222,3 @@ class Checker:
             self._field(rule, Pattern(alias, (), alias, alias), name)
         elif name not in {g for s in self.signatures.values() for g, _ in s.captures} | field_names("log"):
             self._say(rule.at, f"rule '{rule.id}': its text says '{match[0]}', which no signature captures")
-
-
-def find_circle(edges: Mapping[str, set[str]]) -> list[str] | None:
-    """One circle of a directed graph, or None."""
-    state: dict[str, int] = {}
-
-    def visit(node: str, path: list[str]) -> list[str] | None:
-        state[node] = 1
-        for target in sorted(edges.get(node, ())):
-            if state.get(target) == 1:
-                return path[path.index(target) :] if target in path else [target]
-            if state.get(target) is None:
-                found = visit(target, [*path, target])
-                if found:
-                    return found
-        state[node] = 2
-        return None
-
-    for node in sorted(edges):
-        if state.get(node) is None:
-            found = visit(node, [node])
-            if found:
-                return found
-    return None
-
-
-def strata(rules: list[Rule]) -> tuple[dict[str, int], list[str] | None]:
-    """The stratum of every conclusion: what a rule negates or counts lies in a lower one.
-
-    Returns the strata by conclusion, or a circle through negation, by the names of its conclusions.
-    """
-    names = {rule.concludes for rule in rules}
-    level = dict.fromkeys(names, 0)
-    needs: list[tuple[str, str, int]] = []
-    for rule in rules:
-        for p, complete in patterns_of(rule.when):
-            if p.kind != "finding":
-                continue
-            wanted = asked_finding(p)
-            for name in names if wanted is None else {wanted} & names:
-                needs.append((rule.concludes, name, 1 if complete else 0))
-    for _ in range(len(names) + 1):
-        changed = False
-        for owner, name, step in needs:
-            if level[owner] < level[name] + step:
-                level[owner] = level[name] + step
-                changed = True
-        if not changed:
-            return level, None
-    edges: dict[str, set[str]] = {}
-    for owner, name, _ in needs:
-        edges.setdefault(owner, set()).add(name)
-    negative = {(owner, name) for owner, name, step in needs if step}
-    for owner, name in sorted(negative):
-        path = _path(edges, name, owner)
-        if path:
-            return level, [owner, *path]
-    return level, sorted(names)
-
-
-def _path(edges: Mapping[str, set[str]], start: str, goal: str) -> list[str] | None:
-    queue, seen = [[start]], {start}
-    while queue:
-        path = queue.pop(0)
-        if path[-1] == goal:
-            return path
-        for target in sorted(edges.get(path[-1], ())):
-            if target not in seen:
-                seen.add(target)
-                queue.append([*path, target])
-    return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -39,7 +38,7 @@ def load_folder(folder: Path) -> Rulebook:
 
 def load_texts(texts: Mapping[str, str]) -> Rulebook:
     """Rule files by name as one rulebook."""
-    from . import check, parse
+    from . import check, entries, parse, strata
     from .yaml_source import Located, YamlError, load
 
     problems: list[str] = []
@@ -49,12 +48,14 @@ def load_texts(texts: Mapping[str, str]) -> Rulebook:
     signatures: dict[str, Signature] = {}
     probes: dict[str, ProbeEntry] = {}
     by_id: dict[str, Rule] = {}
+    places: dict[tuple[str, str], str] = {}
 
     def keep(table: dict[str, _Entry], name: str, entry: _Entry, at: str, what: str) -> None:
         if name in table:
-            problems.append(f"{at}: {what} '{name}' exists already ({getattr(table[name], 'at', 'elsewhere')})")
+            problems.append(f"{at}: {what} '{name}' exists already ({places[what, name]})")
         else:
             table[name] = entry
+            places[what, name] = at
 
     for file, text in texts.items():
 
@@ -74,11 +75,14 @@ def load_texts(texts: Mapping[str, str]) -> Rulebook:
         for key, items in data.items():
             if key not in sections:
                 problems.append(
-                    f"{at(data.lines[key])}: a rule file has no section '{key}'{parse.nearest(key, sections)}"
+                    f"{at(data.lines[key])}: a rule file has no section '{key}'{entries.nearest(key, sections)}"
                 )
             if key in ("format", "chapter") or key not in sections:
                 continue
-            for item in items or []:
+            if not isinstance(items, list):
+                problems.append(f"{at(data.lines[key])}: '{key}' must be a list")
+                continue
+            for item in items:
                 line = item.line if isinstance(item, Located) else data.lines[key]
                 try:
                     if key == "signatures":
@@ -97,13 +101,14 @@ def load_texts(texts: Mapping[str, str]) -> Rulebook:
                         rule = parse.rule(item, line, at)
                         keep(by_id, rule.id, rule, at(line), "rule")
                         rules.append(rule)
-                except parse.Wrong as error:
+                except entries.EntryError as error:
                     problems.append(f"{at(error.line)}: {error}")
     rules = _with_finding_probes(rules)
     if not problems:
-        problems += check.Checker(rules, diagnoses, findings, signatures, probes).run()
+        signature_places = {name: at for (what, name), at in places.items() if what == "signature"}
+        problems += check.Checker(rules, diagnoses, findings, signatures, probes, signature_places).run()
     if not problems:
-        levels, circle = check.strata(rules)
+        levels, circle = strata.strata(rules)
         if circle is not None:
             first = next(rule for rule in rules if rule.concludes == circle[0])
             names = " -> ".join(circle)
@@ -124,6 +129,8 @@ def load_texts(texts: Mapping[str, str]) -> Rulebook:
 
 
 def _hash(texts: Mapping[str, str]) -> str:
+    import hashlib
+
     digest = hashlib.sha256()
     for name in sorted(texts):
         digest.update(f"{name}\0{texts[name]}\0".encode())

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 
 from ..facts import Fact, Value
-from .check import PLACE
 from .conditions import Memory
 from .rules import Pattern
 
 UNKNOWN = "unknown"
+
+PLACE = re.compile(r"\{([a-z_][a-z0-9_-]*)\.([A-Za-z_][\w.-]*)(?::(\w+))?\}")
+"""{alias.field} or {alias.field:format} in a text of a rule."""
+
+FORMATS = ("GiB", "pct", "int", "quoted")
 
 
 def fill(text: str, lookup: Callable[[str, str], Value], *, command: bool = False) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .check import asked_finding
 from .conditions import Answer, Memory, explain_variant
 from .rules import Rule, Rulebook, Variant
+from .strata import asked_finding
 
 
 @dataclass(frozen=True, slots=True)
