@@ -289,7 +289,7 @@ def guards_hold(variant: Variant, memory: Memory, binding: Binding, bound: Seque
 def _any_match(pattern: Pattern, memory: Memory, binding: Binding, bound: Sequence[tuple[Pattern, Fact]]) -> bool:
     if pattern.count:
         return count_holds(pattern, memory, binding, bound)
-    return next(_filling(pattern, memory, binding, bound), None) is not None  # a bound fact is seen, after all
+    return any(True for _ in _filling(pattern, memory, binding, bound))  # a bound fact is seen, after all
 
 
 def bindings(
@@ -378,28 +378,25 @@ def explain_variant(variant: Variant, memory: Memory) -> list[Answer]:
     for pattern in variant.positive:
         if pattern.count:
             answers.append(_explain_count(pattern, memory, names, taken))
-    for pattern in variant.none:
-        seen = next(_filling(pattern, memory, names, taken), None)
-        words = f"nothing seen with {describe(pattern)}"
-        if pattern.count:
-            ok = not count_holds(pattern, memory, names, taken)
-            answers.append(Answer("true" if ok else "false", words))
-        elif seen is not None:
-            answers.append(Answer("false", f"{words}: {seen.source.place()} shows it", facts=(seen,)))
-        else:
-            known = pattern.probe in memory.looked
-            note = words if known else f"{words} (not looked for: {pattern.probe})"
-            answers.append(Answer("true", note, missing=() if known else (pattern.probe,)))
-    for pattern in variant.absent:
-        words = f"looked for and not there: {describe(pattern)}"
-        seen = next(_filling(pattern, memory, names, taken), None)
-        if seen is not None:
-            answers.append(Answer("false", f"{words}: {seen.source.place()} shows it", facts=(seen,)))
-        elif pattern.probe in memory.looked:
-            answers.append(Answer("true", words))
-        else:
-            answers.append(Answer("unknown", f"{words} (not looked for)", missing=(pattern.probe,)))
+    answers += [_explain_negated(pattern, False, memory, names, taken) for pattern in variant.none]
+    answers += [_explain_negated(pattern, True, memory, names, taken) for pattern in variant.absent]
     return answers
+
+
+def _explain_negated(
+    pattern: Pattern, absent: bool, memory: Memory, names: Binding, taken: Sequence[tuple[Pattern, Fact]]
+) -> Answer:
+    words = f"{'looked for and not there:' if absent else 'nothing seen with'} {describe(pattern)}"
+    if _any_match(pattern, memory, names, taken):
+        seen = None if pattern.count else next(_filling(pattern, memory, names, taken))
+        if seen is None:
+            return Answer("false", words)
+        return Answer("false", f"{words}: {seen.source.place()} shows it", facts=(seen,))
+    if not pattern.probe or pattern.probe in memory.looked:
+        return Answer("true", words)
+    if absent:
+        return Answer("unknown", f"{words} (not looked for)", missing=(pattern.probe,))
+    return Answer("true", f"{words} (not looked for: {pattern.probe})", missing=(pattern.probe,))
 
 
 def _explain_count(pattern: Pattern, memory: Memory, names: Binding, taken: Sequence[tuple[Pattern, Fact]]) -> Answer:
