@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 import sparkdiag
 from sparkdiag.apps.demo import CASES, run_demo
 from sparkdiag.apps.demo_server import DemoServer
+from sparkdiag.cli import main
 from sparkdiag.diagnosis import Report
 from sparkdiag.errors import UsageError
 from sparkdiag.expected import parse_expected
@@ -86,3 +89,17 @@ def test_a_folder_of_recordings_can_be_shown_and_a_wrong_name_lists_the_cases() 
     assert [d.id for d in shown.report.claimed] == ["output.tool-call-parser-wrong"]
     with pytest.raises(UsageError, match=r"no demo 'no-such'.*(?s:.)*parser-eats-reply"):
         run_demo("no-such")
+
+
+def test_the_verb_exits_by_whether_the_answer_is_the_expected_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["demo", "--rule-engine", "python"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("fault: A reasoning parser is set")
+    assert text.endswith("as expected\n")
+    other = tmp_path / "other"
+    shutil.copytree(FIXTURES / "demo" / "healthy", other)
+    (other / "expected.yaml").write_text("format: 1\nexpect: [reasoning.think-tags-leak]\n")
+    assert main(["demo", str(other), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["as_expected"] is False
