@@ -238,6 +238,8 @@ class _Reader:
             start, depth = self.at, 1
             while depth and self.at < len(self.tokens):
                 depth += {"(": 1, ")": -1}.get(self.take(), 0)
+            if depth:
+                raise _UnreadError(name)
             if name in ("select", "map_values"):
                 return given
             if name == "map":

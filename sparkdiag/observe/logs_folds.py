@@ -51,7 +51,6 @@ class _OfRun:
     last: dict[str, deque[tuple[Key, _Fold]]] = field(default_factory=dict)
     exceptions: dict[Key, _Fold] = field(default_factory=dict)
     others: dict[Key, _Fold] = field(default_factory=dict)
-    ranks: set[str] = field(default_factory=set)
 
 
 class Folds:
@@ -73,8 +72,6 @@ class Folds:
     ) -> None:
         """One line that a signature matched."""
         of = self._of(run)
-        if line.rank is not None:
-            of.ranks.add(line.rank)
         order, number = piece.order + hit.line, piece.first_line + hit.line
         safe = {name: redact(value) if isinstance(value, str) else value for name, value in captures.items()}
         key: Key = (tuple(sorted(safe.items(), key=str)), line.process, line.node, piece.where)
@@ -183,8 +180,8 @@ class Folds:
         containers = {fold.container for fold in folds if fold.container}
         firsts = {id(fold) for of in self._runs.values() if (fold := _first(of)) is not None}
         out: list[Fact] = []
-        for of in self._runs.values():
-            lone = _lone_ranks(of)
+        for run, of in self._runs.items():
+            lone = _lone_ranks(of) if len(run.ranks) > 1 else {}
             for fold in _all(of):
                 fact: Fact = fold.fact
                 where = replace(
@@ -216,8 +213,6 @@ def _label(where: Where, run: Run, streams: Streams) -> str | None:
 
 def _lone_ranks(of: _OfRun) -> dict[int, str]:
     """The rank of failures that only one of several ranks shows."""
-    if len(of.ranks) < 2:
-        return {}
     groups: dict[Key, list[_Fold]] = {}
     for name, table in of.first.items():
         for key, fold in table.items():

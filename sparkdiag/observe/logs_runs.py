@@ -32,6 +32,7 @@ class Run:
     ended_at: float | None = None
     banners: dict[str, tuple[str | None, int | None, float | None]] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
+    ranks: set[str] = field(default_factory=set)
 
     def phase_of(self, line: LogLine) -> str | None:
         """The phase at a line: a worker's own where it tells one."""
@@ -68,11 +69,14 @@ class Streams:
         )
         run = self._current.get(key)
         if run is None:
-            return self._new(key)
+            run = self._new(key)
+        if line.rank is not None:
+            run.ranks.add(line.rank)
         name, pid = line.process, line.pid
         if name is not None and pid is not None and _ONE_OF_ITS_KIND.match(name):
             if run.pids.get(name, pid) != pid and run.under_way:
                 run = self._new(key)
+                run.ranks |= {line.rank} if line.rank is not None else set()
             run.pids[name] = pid
         return run
 
@@ -115,7 +119,8 @@ class Streams:
     def after(self, run: Run, marker: Marker, line: LogLine) -> None:
         """What holds after a marker line."""
         if marker.ends:
-            run.ended, run.ended_at = True, line.time
+            run.ended = True
+            run.ended_at = line.time if line.time is not None else run.ended_at
         if marker.then is not None:
             self._move(run, marker.then, line)
 

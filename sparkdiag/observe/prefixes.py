@@ -175,6 +175,7 @@ def _uvicorn(match: re.Match[str], line: LogLine) -> None:
 
 def _bracketed(match: re.Match[str], line: LogLine) -> None:
     _level(match, line)
+    line.logger = match["logger"] or line.logger
     line.form = line.form or "python"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 __all__ = ["Simple", "after_words", "balanced", "heredoc_word", "leading_assignments", "lists", "pipeline", "words"]
 
@@ -56,7 +57,8 @@ _OPERATORS = ("&&", "||", ";;", "|&", "|", ";", "&", "\n", "(", ")")
 MAX_TOKENS = 20_000
 
 
-def _tokens(text: str) -> list[_Token]:
+@lru_cache(maxsize=512)
+def _tokens(text: str) -> tuple[_Token, ...]:
     out: list[_Token] = []
     at, size = 0, len(text)
     while at < size and len(out) < MAX_TOKENS:
@@ -85,7 +87,7 @@ def _tokens(text: str) -> list[_Token]:
                     out.append(_Token(text[start:at], True, (start, at)))
                 else:
                     out.append(_Token(word, False, (start, at)))
-    return out
+    return tuple(out)
 
 
 def _redirection(text: str, at: int) -> int:
@@ -123,11 +125,19 @@ def _parenthesis(text: str, at: int) -> int:
     return len(text)
 
 
+_PLAIN = re.compile(r"[^'\"\\$`\s;|&<>()]+")
+
+
 def _word(text: str, at: int) -> tuple[str, int]:
     """One word from `at` on, quotes removed, substitutions kept as they stand."""
     out: list[str] = []
     size = len(text)
     while at < size:
+        plain = _PLAIN.match(text, at)
+        if plain:
+            out.append(plain.group())
+            at = plain.end()
+            continue
         char = text[at]
         if char == "'":
             end = text.find("'", at + 1)

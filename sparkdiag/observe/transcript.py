@@ -154,7 +154,7 @@ def _second_copy(lines: list[str]) -> int | None:
     """Where the same text begins once more, if the whole text was pasted twice."""
     filled = [(number, line.rstrip()) for number, line in enumerate(lines) if line.strip()]
     half, odd = divmod(len(filled), 2)
-    if odd or half < 2 or filled[0][1] != filled[half][1]:
+    if odd or half < 2 or filled[0][1] != filled[half][1] or len({line for _, line in filled[:half]}) < 2:
         return None
     if all(a[1] == b[1] for a, b in zip(filled[:half], filled[half:], strict=True)):
         return filled[half][0]

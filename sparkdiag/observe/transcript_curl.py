@@ -62,11 +62,11 @@ def read_curl(command: str, variables: Mapping[str, str] | None = None) -> Curl 
         name, glued = word, None
         if word.startswith("--") and "=" in word:
             name, glued = word.split("=", 1)
+        elif re.match(r"-[XdwmoH].", word) and not word.startswith("--"):
+            name, glued = word[:2], word[2:]
         elif re.fullmatch(r"-[a-zA-Z]*[XHdowmuAebxFTEDc]", word) and len(word) > 2:
             shows_head = shows_head or bool(set(word[1:-1]) & {"i", "v", "I"})
             name = "-" + word[-1]
-        elif re.match(r"-[XdwmoH].", word) and not word.startswith("--"):
-            name, glued = word[:2], word[2:]
         if name in _VALUES:
             value = glued if glued is not None else (argv[at + 1] if at + 1 < len(argv) else "")
             at += 1 if glued is not None else 2

@@ -132,7 +132,7 @@ def _one(command: str, lines: list[str], start: int, end: int, begin: int, tries
     shown = _shown_file(stages[0].words)
     if shown is not None:
         base.meta["file"] = shown
-        if base.kind == "output":
+        if not shown.startswith("/proc/") and base.kind == "output":
             base.kind = _file_kind(shown, lines[start:end], tries)
     return [base]
 

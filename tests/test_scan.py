@@ -1,0 +1,96 @@
+"""The multi-pattern scan: the same lines with and without hyperscan, first and last exact, long lines bounded."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparkdiag.facts import Signature
+from sparkdiag.observe.scan import MAX_EXACT, MAX_LINE, Hit, Scanner, applies, scanner_for
+
+SIGNATURES = (
+    Signature("abcd", ("abcd",), r"abcd"),
+    Signature("either", ("abcd", "bcda"), r"(?P<x>b)cd", (("x", "text"),)),
+    Signature("start", ("cdab",), r"\Acdab"),
+    Signature("accent", ("ĠĊab",), r"Ċ"),
+    Signature("never", ("zzzzz",), r"z"),
+)
+TEXTS = st.text(alphabet="abcdĠĊ \n\r\u2028", max_size=400)
+
+
+def seen(hits: list[Hit]) -> list[tuple[int, str, int, str]]:
+    return [(hit.line, hit.text, hit.signature, hit.match.group()) for hit in hits]
+
+
+def plainly(text: str) -> list[tuple[int, str, int, str]]:
+    """What a scan means, line by line."""
+    out = []
+    for number, row in enumerate(text.split("\n")):
+        for line in row.split("\r"):
+            for index, signature in enumerate(SIGNATURES):
+                match = re.search(signature.regex, line)
+                if match and any(anchor in line for anchor in signature.anchors):
+                    out.append((number, line, index, match.group()))
+    return out
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_both_ways_give_what_a_plain_reading_gives(text: str) -> None:
+    pytest.importorskip("hyperscan")
+    scanner = Scanner(SIGNATURES)
+    assert seen(list(scanner.hits(text, large=False))) == plainly(text)
+    assert seen(list(scanner.hits(text, large=True))) == plainly(text)
+
+
+def test_without_hyperscan_large_texts_are_scanned_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "xx\n" * 200_000 + "an abcd\n"
+    with_it = seen(list(Scanner(SIGNATURES).hits(text)))
+    monkeypatch.setitem(__import__("sys").modules, "hyperscan", None)
+    assert seen(list(Scanner(SIGNATURES).hits(text))) == with_it
+    assert [hit[0] for hit in with_it] == [200_000, 200_000]
+
+
+def test_beyond_the_exact_count_only_the_last_hit_is_given() -> None:
+    scanner = Scanner(SIGNATURES[:1])
+    text = "abcd 1\nx\nabcd 2\nabcd 3\ny\n"
+    (last,) = scanner.hits(text, [MAX_EXACT])
+    assert (last.line, last.text, last.skipped) == (3, "abcd 3", True)
+    assert len(list(scanner.hits(text, [MAX_EXACT - 1]))) == 3
+
+
+def test_the_last_hit_is_one_that_the_expression_takes() -> None:
+    scanner = Scanner([Signature("four", ("abcd",), r"abcd 4")])
+    (last,) = scanner.hits("abcd 4\nabcd 5\nabcd 6\n", [MAX_EXACT])
+    assert (last.line, last.text) == (0, "abcd 4")
+
+
+def test_expressions_see_a_window_of_a_long_line() -> None:
+    scanner = Scanner([Signature("s", ("abcd",), r"abcd (?P<n>\d)", (("n", "int"),))])
+    (hit,) = scanner.hits("x" * 1_000_000 + " abcd 7 " + "y" * 1_000_000)
+    assert hit.match["n"] == "7"
+    assert len(hit.match.string) <= MAX_LINE
+
+
+def test_a_slow_expression_is_bounded_by_the_window() -> None:
+    scanner = Scanner([Signature("s", ("aaaa",), r"(?:a?){12}a{12}b")])
+    assert list(scanner.hits("a" * 100_000)) == []
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kinds"),
+    [
+        (("log",), {"log", "output", "text"}),
+        (("exchange",), {"exchange"}),
+        (("launch", "config"), {"launch", "config"}),
+        (("any",), {"log", "output", "text", "exchange", "launch", "config", "comment", "json"}),
+    ],
+)
+def test_where_a_signature_is_looked_for(pieces: tuple[str, ...], kinds: set[str]) -> None:
+    signature = Signature("s", ("abcd",), "abcd", (), pieces)
+    every = {"log", "output", "text", "exchange", "launch", "config", "comment", "json", "repeat", "command"}
+    assert {kind for kind in every if applies(signature, kind)} == kinds
+    assert {kind for kind in every if scanner_for((signature,), kind).signatures} == kinds
