@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..facts import Fact
+from .clusters import cluster_launches, network_pins
 from .image_age import image_age
 from .model_names import model_names
+from .stalls import compile_stalls
 
 __all__ = ["derive"]
 
 _FUNCTIONS: tuple[Callable[[Sequence[Fact]], list[Fact]], ...] = (
     model_names,
     image_age,
+    cluster_launches,
+    network_pins,
+    compile_stalls,
 )
 """Run in this order, each over the observed facts and what those before it gave."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from ...facts import Fact
 from ...facts.piece import Piece
+from .cluster import observe_cluster
 from .disks import observe_disks
 from .drivers import observe_drivers
 from .images import observe_images
@@ -22,6 +23,7 @@ _PARSERS: tuple[Callable[[Piece], list[Fact]], ...] = (
     observe_drivers,
     observe_images,
     observe_disks,
+    observe_cluster,
     observe_node,
 )
 
