@@ -41,7 +41,10 @@ _LABEL = re.compile(
 _LABEL_DEPTH = 8
 """Labels stand below all headings, and do not end what a command printed."""
 
-_NO_HEADING = re.compile(r".*ping statistics|Logging error|beginning of|[ab]/\S|\S+\.orig\b|Captured ", re.IGNORECASE)
+_NO_HEADING = re.compile(
+    r".*ping statistics|Logging error|beginning of|[ab]/\S|\S+\.orig\b|Captured |Autoscaler status|List: \d{4}-",
+    re.IGNORECASE,
+)
 
 
 def _heading(lines: list[str], at: int) -> tuple[str, int] | None:
