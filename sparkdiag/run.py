@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 from .capture import Capture, Item, Target
-from .case import Case, judge
+from .case import Case
 from .diagnosis import Problem
 from .errors import Interrupted, UsageError
-from .observe.collected import observe_capture
+from .evidence import Evidence
 from .targets import Recognised, recognise
+
+if TYPE_CHECKING:
+    from .files import Progress
 
 __all__ = ["Options", "case_from_targets", "replay", "run"]
 
@@ -43,48 +46,11 @@ class Options:
     """Seconds between the two samples of the passive tier."""
     later_gap: float = 12.0
     """Seconds before the later sample that tells a frozen engine from a long prefill."""
+    progress: Progress | None = None
+    """Called while files are read."""
 
 
-@dataclass(slots=True)
-class _Evidence:
-    """What a run has so far: an interrupt still finds it here."""
-
-    capture: Capture = field(default_factory=Capture)
-    problems: list[Problem] = field(default_factory=list)
-    not_run: dict[str, str] = field(default_factory=dict)
-    engine: str = "auto"
-
-    def add(self, items: Sequence[Item]) -> None:
-        self.capture = self.capture.with_items(*items)
-        for item in items:
-            told = _problem(item)
-            if told is not None and told not in self.problems:
-                self.problems.append(told)
-            if item.status == "skipped":
-                self.not_run.setdefault(item.probe, item.why or "skipped")
-
-    def anonymize(self) -> None:
-        """Hosts and addresses numbered, in the evidence and in what was said of it."""
-        from .capture_io import anonymized
-
-        said = [_problem(item) for item in self.capture.items]
-        self.problems = [problem for problem in self.problems if problem not in said]
-        whole = anonymized(self.capture)
-        self.capture = replace(whole, items=())
-        self.add(whole.items)
-
-    def judged(self) -> Case:
-        capture = self.capture
-        return judge(
-            lambda book: observe_capture(capture, tuple(book.signatures.values())),
-            rule_engine=self.engine,
-            problems=self.problems,
-            not_run=self.not_run,
-            capture=capture,
-        )
-
-
-async def run(targets: Sequence[str], options: Options, evidence: _Evidence | None = None) -> Case:
+async def run(targets: Sequence[str], options: Options, evidence: Evidence | None = None) -> Case:
     """One case out of all targets: files are read, endpoints looked at in rounds."""
     if options.ssh or options.local or options.container:
         raise UsageError(
@@ -93,10 +59,10 @@ async def run(targets: Sequence[str], options: Options, evidence: _Evidence | No
     known = [recognise(target) for target in targets]
     if not known and not options.logs:
         raise UsageError("nothing to look at: name an endpoint, a file or a capture")
-    evidence = evidence or _Evidence()
+    evidence = evidence or Evidence()
     evidence.engine = options.rule_engine
     _begin(evidence, known, options)
-    read_files(evidence, known, options.logs)
+    evidence.read(known, options.logs, options.progress)
     endpoints = [item for item in known if item.kind == "endpoint"]
     case = evidence.judged() if not endpoints else await _rounds(endpoints, options, evidence)
     if options.anonymize:
@@ -109,7 +75,7 @@ async def run(targets: Sequence[str], options: Options, evidence: _Evidence | No
     return case
 
 
-def _begin(evidence: _Evidence, known: Sequence[Recognised], options: Options) -> None:
+def _begin(evidence: Evidence, known: Sequence[Recognised], options: Options) -> None:
     targets = tuple(
         Target(f"t{number}", "endpoint", _without_secrets(item.name))
         for number, item in enumerate((k for k in known if k.kind == "endpoint"), 1)
@@ -129,7 +95,7 @@ def _without_secrets(address: str) -> str:
     return redact_url(address)
 
 
-async def _rounds(endpoints: Sequence[Recognised], options: Options, evidence: _Evidence) -> Case:
+async def _rounds(endpoints: Sequence[Recognised], options: Options, evidence: Evidence) -> Case:
     import asyncio
 
     from .collect import Settings, collect_active, collect_passive, collect_probe
@@ -199,65 +165,10 @@ def _wanted(case: Case, options: Options, done: set[str]) -> list[str]:
     return [probe for probe in dict.fromkeys(wanted) if probe not in done]
 
 
-def _problem(item: Item) -> Problem | None:
-    """What could not be collected, in words; a refused port is evidence, and told by its diagnosis."""
-    if item.status in ("ok", "http-error", "exit-error"):
-        return Problem(item.probe, "only the beginning was read") if item.truncated and item.why is None else None
-    words = {
-        "refused": "the connection was refused",
-        "timeout": "no answer in time",
-        "reset": "the connection was reset",
-        "dns": "the name does not resolve",
-        "tls": "TLS failed",
-        "denied": "not allowed",
-        "not-found": "not there",
-        "skipped": "not run",
-    }[item.status]
-    return Problem(item.probe, words if item.why in (None, "", words) else f"{words}: {item.why}")
-
-
-def read_files(evidence: _Evidence, known: Sequence[Recognised], logs: Sequence[str]) -> None:
-    """Files, captures and standard input into items of the capture."""
-    from .files import read_standard_input, read_text_file
-
-    for item in known:
-        if item.kind == "capture":
-            _add_capture(evidence, item.name)
-        elif item.kind == "file":
-            _add_capture(evidence, item.name) if item.name.endswith(".json") else _add_text(
-                evidence, read_text_file(item.name), "file"
-            )
-        elif item.kind == "stdin":
-            _add_text(evidence, read_standard_input(), "file")
-    for name in logs:
-        _add_text(evidence, read_text_file(name), "log")
-
-
-def _add_text(evidence: _Evidence, read: tuple[str, str, list[Problem]], probe: str) -> None:
-    name, text, problems = read
-    evidence.problems += problems
-    evidence.add([Item(target="", probe=probe, status="ok", file=name, text=text)])
-
-
-def _add_capture(evidence: _Evidence, path: str) -> None:
-    from .capture_io import load
-
-    capture, problems = load(path)
-    evidence.problems += [Problem(what, why) for what, why in problems]
-    first = evidence.capture
-    evidence.capture = Capture(
-        started=first.started or capture.started,
-        targets=(*first.targets, *capture.targets),
-        items=first.items,
-        answers={**capture.answers, **first.answers},
-    )
-    evidence.add(capture.items)
-
-
 def replay(path: str, *, rule_engine: str = "auto") -> Case:
     """The pure path over a saved capture: the same report as the live run that saved it."""
-    evidence = _Evidence(engine=rule_engine)
-    _add_capture(evidence, path)
+    evidence = Evidence(engine=rule_engine)
+    evidence.add_capture(path)
     return evidence.judged()
 
 
@@ -282,7 +193,7 @@ def options_from(arguments: Mapping[str, Any]) -> Options:
 
 def run_sync(targets: Sequence[str], options: Options) -> Case:
     """`run` without a loop of the caller's. Interrupted, with the report on what was collected, after Control-C."""
-    evidence = _Evidence()
+    evidence = Evidence()
     try:
         if all(recognise(target).kind != "endpoint" for target in targets):
             return _without_loop(targets, options, evidence)
@@ -296,7 +207,7 @@ def run_sync(targets: Sequence[str], options: Options) -> Case:
         raise Interrupted(evidence.judged().report) from None
 
 
-def _without_loop(targets: Sequence[str], options: Options, evidence: _Evidence) -> Case:
+def _without_loop(targets: Sequence[str], options: Options, evidence: Evidence) -> Case:
     """Files alone need no event loop: importing asyncio costs as much as judging a small log."""
     steps = run(targets, options, evidence)
     try:

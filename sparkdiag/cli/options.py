@@ -66,6 +66,11 @@ def library_arguments(options: argparse.Namespace) -> dict[str, object]:
         given["log"] = tuple(options.log)
     if options.api_key_env is not None:
         given["api_key"] = _api_key(options.api_key_env)
+    from .progress import progress_line
+
+    drawn = progress_line()
+    if drawn is not None:
+        given["progress"] = drawn
     return given
 
 

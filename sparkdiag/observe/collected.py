@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..capture import Capture, Item
 from ..facts import Fact, Looked, Signature, Source, Where
@@ -43,6 +44,36 @@ def observe_capture(capture: Capture, signatures: Sequence[Signature]) -> list[F
         facts += logit_fact(capture.items, _ORDER_STEP)
     facts += _answers(capture)
     return sorted(facts, key=lambda fact: fact.order)
+
+
+def observe_streams(
+    streams: Iterable[tuple[str, Iterable[bytes]]], signatures: Sequence[Signature], before: int
+) -> list[Fact]:
+    """The facts of large logs (name, chunks), read in stretches; they stand after `before` items of the capture."""
+    from .logs import LogReader
+    from .logs_stream import stretches
+
+    reader = LogReader(signatures)
+    looked: list[Fact] = []
+    for number, (name, chunks) in enumerate(streams):
+        order = (before + number) * _ORDER_STEP * 1000
+        piece = Piece("log", "", source=name, order=order)
+        reader.read_stretches(stretches(chunks, piece))
+        looked.append(Looked(probe="log", order=order, source=Source(name, line=1)))
+    return [_without_secrets(fact) for fact in [*looked, *reader.facts()]]
+
+
+def _without_secrets(fact: Fact) -> Fact:
+    """A fact whose words were taken from a text that was not redacted as a whole."""
+    from ..facts import LogHit
+    from ..redact import redact
+
+    text = redact(fact.source.text)
+    masked = replace(fact, source=replace(fact.source, text=text))
+    if isinstance(masked, LogHit):
+        told = {name: redact(value) if isinstance(value, str) else value for name, value in masked.captures.items()}
+        return replace(masked, captures=told)
+    return masked
 
 
 def _is_http(item: Item) -> bool:
@@ -103,8 +134,6 @@ def _reach(item: Item, order: int, where: Where) -> list[Fact]:
 
 
 def _pieces(item: Item, order: int, where: Where) -> list[Piece]:
-    from dataclasses import replace
-
     command = item.asked.get("command")
     if isinstance(command, str):
         pieces = read_output(command, item.text, source=_source(item), start_order=order)
