@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -144,6 +145,42 @@ def test_a_request_and_its_reply_are_one_exchange() -> None:
     first, second = read_text(f"Request:\n{json.dumps(request)}\n\nResponse:\n{json.dumps(REPLY)}\n")
     assert first.kind == "json"
     assert (second.kind, second.meta["request"]) == ("exchange", request)
+
+
+def test_a_recorded_exchange_is_one() -> None:
+    request = {"messages": [], "max_tokens": 4}
+    record = {"request": {"method": "POST", "path": "/v1/x", "body": request}, "status": 200, "body": REPLY}
+    piece = only(json.dumps(record, indent=1))
+    assert (piece.kind, piece.meta["path"], piece.meta["request"]) == ("exchange", "/v1/x", request)
+    assert json.loads(piece.meta["response_text"]) == REPLY
+    piece = only(json.dumps({"request": request, "status": 500, "body_text": "no"}))
+    assert (piece.meta["path"], piece.meta["status"]) == ("/v1/chat/completions", 500)
+    assert piece.meta["response_text"] == "no"
+
+
+@pytest.mark.parametrize(
+    ("wrap", "plain"),
+    [
+        (
+            lambda line: {"log": f"{line}\n", "stream": "stderr", "time": "2026-09-14T08:19:31Z"},
+            "2026-09-14T08:19:31Z {}",
+        ),
+        (lambda line: {"level": "error", "ts": "2026-09-14T08:19:31Z", "msg": line}, "2026-09-14T08:19:31Z ERROR: {}"),
+        (
+            lambda line: {
+                "MESSAGE": line,
+                "__REALTIME_TIMESTAMP": "1789374000000000",
+                "_HOSTNAME": "spark-a",
+                "SYSLOG_IDENTIFIER": "kernel",
+            },
+            "2026-09-14T08:20:00Z spark-a kernel: {}",
+        ),
+    ],
+)
+def test_a_log_in_json_is_a_log(wrap: Callable[[str], dict[str, str]], plain: str) -> None:
+    lines = ["(EngineCore pid=7) one", "(EngineCore pid=7) two"]
+    piece = only("\n".join(json.dumps(wrap(line)) for line in lines))
+    assert (piece.kind, piece.text) == ("log", "\n".join(plain.format(line) for line in lines))
 
 
 def test_a_file_shown_elsewhere_fills_in_the_request() -> None:

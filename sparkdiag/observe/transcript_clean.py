@@ -8,6 +8,8 @@ from __future__ import annotations
 import html
 import re
 
+from .transcript_jsonlog import unwrap_json_lines
+
 __all__ = ["Cleaned", "clean_text", "plain_lines"]
 
 _ANSI = re.compile(
@@ -54,6 +56,8 @@ def clean_text(text: str) -> Cleaned:
     if "&" in text:
         lines = _unescape(lines)
     lines = _unquote(_undent(lines))
+    if '{"' in text:
+        lines = unwrap_json_lines(lines)
     return Cleaned(*_fences(lines), ended)
 
 

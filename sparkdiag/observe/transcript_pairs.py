@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,8 @@ def joined_requests(pieces: list[Piece]) -> list[Piece]:
             known = files.get(_base(str(meta["request_file"])))
             if known is not None:
                 piece = replace(piece, meta={**meta, "request": known})
+        elif piece.kind == "json" and _is_recording(meta.get("doc")):
+            piece = _recorded(piece, meta["doc"])
         elif piece.kind == "json" and piece.command is None and _is_reply(meta.get("doc")):
             request = _request_before(pieces, number)
             if request is not None:
@@ -50,6 +53,34 @@ def _files(pieces: list[Piece]) -> dict[str, dict[str, Any]]:
 
 def _is_reply(document: Any) -> bool:
     return isinstance(document, dict) and ("choices" in document or "error" in document) and "messages" not in document
+
+
+def _is_recording(document: Any) -> bool:
+    """One object with `request`, `status` and `body` or `body_text`."""
+    if not isinstance(document, dict) or not isinstance(document.get("status"), int):
+        return False
+    return isinstance(document.get("request"), dict) and ("body" in document or "body_text" in document)
+
+
+def _recorded(piece: Piece, document: dict[str, Any]) -> Piece:
+    request = document["request"]
+    asked = request if request.keys() & {"body", "method", "path"} else {"body": request}
+    body = asked.get("body")
+    told = document.get("body_text")
+    text = told if isinstance(told, str) else json.dumps(document.get("body"), ensure_ascii=False)
+    path = next((path for key, path in _ENDPOINTS.items() if isinstance(body, dict) and key in body), None)
+    headers = document.get("headers")
+    meta = {
+        **piece.meta,
+        "method": asked.get("method"),
+        "path": asked.get("path", path),
+        "url": None,
+        "request": body if isinstance(body, dict) else None,
+        "status": document["status"],
+        "headers": {str(k).lower(): str(v) for k, v in headers.items()} if isinstance(headers, dict) else {},
+        "response_text": text,
+    }
+    return replace(piece, kind="exchange", meta=meta)
 
 
 def _request_before(pieces: list[Piece], number: int) -> dict[str, Any] | None:
