@@ -35,6 +35,7 @@ def only(text: str) -> Piece:
         ("spark-a:~$ free -h", "free -h"),
         ("bash-5.2# env", "env"),
         ("➜  ~ docker ps", "docker ps"),
+        ("C:\\Users\\me>ssh spark-a free -h", "free -h"),
         ("# docker ps -a", "docker ps -a"),
         ("$ echo $HOME     # as the service user", "echo $HOME"),
         ("$ sudo -u llm docker exec -it vllm nvidia-smi -L", "nvidia-smi -L"),
@@ -100,6 +101,28 @@ def test_headings_that_name_commands_or_requests_count_as_them() -> None:
     assert ps.command == "docker ps"
     assert (health.kind, health.meta["path"], health.meta["status"]) == ("exchange", "/health", 200)
     assert (config.kind, config.meta["heading"]) == ("config", "client config")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Output of `docker ps`:\nx\n",
+        "### `docker ps`\n\n```\nx\n```\n",
+        "**docker ps**\n```\nx\n```\n",
+        "```\ndocker ps\nx\n```\n```\n$ uname -m\n```\n",
+        "<summary>docker ps</summary>\n\nx\n",
+    ],
+)
+def test_a_command_may_stand_without_a_prompt(text: str) -> None:
+    first = read_text(text)[0]
+    assert (first.command, first.text.strip()) == ("docker ps", "x")
+
+
+def test_a_file_that_a_here_document_writes() -> None:
+    text = "$ cat > recipe.yaml <<'EOF'\nmodel: a/b\nruntime: vllm\ncontainer: img\nEOF\n$ uname -m\naarch64\n"
+    recipe, uname = read_text(text)
+    assert (recipe.kind, recipe.text, recipe.first_line) == ("recipe", "model: a/b\nruntime: vllm\ncontainer: img", 2)
+    assert uname.text == "aarch64"
 
 
 def test_what_looks_like_a_heading_but_is_output_stays_output() -> None:

@@ -39,7 +39,7 @@ _PROMPTS = tuple(
         rf"{_ENV}(?:~|/[\w./-]*)? ?\$ (?P<rest>.*)",
         r"(?P<rest>)\$ ?\Z",
         r"[➜❯] +(?:[~/]?[\w./-]* +(?:git:\([^)]*\) +)?(?:✗ +)?)?(?P<rest>.*)",
-        r"PS [A-Z]:\\[^>]*> ?(?P<rest>.*)",
+        r"(?:PS )?[A-Z]:\\[^>]*> ?(?P<rest>.*)",
     )
 )
 _WEAK = re.compile(r"(?:#|%|>|\+{1,3}) (?P<rest>\S.*)")
@@ -171,7 +171,7 @@ def _whole(lines: list[str], at: int, first: str, host: str | None, user: str | 
     word = heredoc_word(text)
     while end < limit and word is None and _goes_on(text):
         if not text.rstrip().endswith("\\") and any(p.match(lines[end]) for p in _PROMPTS[:6]):
-            return _typed(first, at, at + 1, host, user)  # the quote was no quote
+            return _unclosed(lines, at, first, limit, host, user)
         text += "\n" + _continuation(lines[end])
         end += 1
         word = heredoc_word(text)
@@ -184,7 +184,27 @@ def _whole(lines: list[str], at: int, first: str, host: str | None, user: str | 
         text += "\n" + "\n".join(_continuation(line) for line in lines[begin : end + 1])
         end += 1
     elif _goes_on(text) and not text.rstrip().endswith("\\"):
-        return _typed(first, at, at + 1, host, user)
+        return _unclosed(lines, at, first, limit, host, user)
+    return _typed(text, at, end, host, user)
+
+
+_CLOSING = re.compile(r"\s*[}\]]+\s*['\"](?:\s*(?:[|>2&\\].*)?)\Z")
+
+
+def _unclosed(lines: list[str], at: int, first: str, limit: int, host: str | None, user: str | None) -> Typed:
+    """A quote that never closes: a body in braces ends with its last brace, all else where backslashes end."""
+    end, text = at + 1, first
+    while end < limit and text.rstrip().endswith("\\"):
+        text += "\n" + _continuation(lines[end])
+        end += 1
+    if re.search(r"['\"]\s*[{\[]\s*\Z", text):
+        for stop in range(end, min(limit, end + 200)):
+            if any(p.match(lines[stop]) for p in _PROMPTS[:6]):
+                break
+            if _CLOSING.match(lines[stop]):
+                text += "\n" + "\n".join(_continuation(line) for line in lines[end : stop + 1])
+                end = stop + 1
+                break
     return _typed(text, at, end, host, user)
 
 

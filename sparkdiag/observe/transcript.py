@@ -170,23 +170,21 @@ def _names(found: list[Segment], book: _Book) -> NodeNames:
         number = book.text_of(segment.start)
         if number != text:
             text = number
-            standing, _ = heading_node(book.sources[number]) if len(book.sources) > 1 else (None, None)
-            names.add(standing)
+            called = heading_node(book.sources[number]) if len(book.sources) > 1 else ()
+            names.add(*called)
+            standing = called[0] if called else None
         if segment.heading is not None:
-            node, address = heading_node(segment.heading)
-            names.add(node, address)
-            if node is not None or segment.depth <= depth:
-                standing, depth = node, segment.depth
-        if segment.node is not None:
-            names.add(segment.node)
+            called = heading_node(segment.heading)
+            names.add(*called)
+            if called or segment.depth <= depth:
+                standing, depth = called[0] if called else None, segment.depth
+        names.add(segment.node)
         for part in segment.parts:
-            if part.node is not None:
-                names.add(part.node)
-            elif part.kind == "comment":
-                node, address = heading_node(part.remark or "")
-                if node is not None:
-                    names.add(node, address)
-                    standing = node
+            names.add(part.node)
+            if part.node is None and part.kind == "comment":
+                called = heading_node(part.remark or "")
+                names.add(*called)
+                standing = called[0] if called else standing
             part.node = part.node or segment.node or standing
     return names
 

@@ -20,11 +20,12 @@ _HOSTLIKE = re.compile(r"(?i)(?:.*\d.*|.*(?:spark|node|head|worker|master|gb10|d
 _TAG = re.compile(r"\[(?P<tag>[A-Za-z][A-Za-z0-9.-]*(?: \d{1,2})?|(?:\d{1,3}\.){3}\d{1,3})\] ?")
 _PDSH = re.compile(r"(?P<tag>[A-Za-z][A-Za-z0-9.-]*|(?:\d{1,3}\.){3}\d{1,3}): (?=\S)")
 _ROLE = re.compile(
-    r"(?i)\b(?:(?P<role>head|worker|master|leader|follower|control|primary|secondary)"
-    r"(?:[ -]?(?:node|unit|machine|host|side|box|spark))?"
-    r"(?: ?#?(?P<number>\d{1,2}))?|(?P<noun>node|host|rank|machine|box|spark|dgx)[ _#-]?(?P<name>\d{1,2}|[a-z])|"
-    r"(?P<full>(?:spark|dgx|gb10|gx10|node|host)[\w]*-[\w-]+))\b"
+    r"(?i)\b(?P<role>head|worker|master|leader|follower|control|primary|secondary)"
+    r"(?:[ -]?(?:node|unit|machine|host|side|box|spark))?(?: ?#?(?P<number>\d{1,2}))?\b"
 )
+_NUMBERED = re.compile(r"(?i)\b(?P<noun>node|host|rank|machine|box|spark|dgx)[ _#-]?(?P<name>\d{1,2}|[a-z])\b")
+_HOST = re.compile(r"(?i)\b(?:spark|dgx|gb10|gx10)\w*-[\w-]+\b")
+_PLACED = re.compile(r"(?i)\b(?:on|at|from|@) +(?P<host>[a-z][\w-]*[\d-][\w-]*)\b")
 
 
 def strip_tags(lines: list[str]) -> tuple[list[str], list[str | None]]:
@@ -47,21 +48,26 @@ def strip_tags(lines: list[str]) -> tuple[list[str], list[str | None]]:
     return lines, [None] * len(lines)
 
 
-def heading_node(text: str) -> tuple[str | None, str | None]:
-    """(node, address) that a heading or remark names; None where it names none."""
+def heading_node(text: str) -> tuple[str, ...]:
+    """The names of the node that a heading or remark speaks of, the best one first; none where it is not clear."""
     if len(text) > 100:
-        return None, None
-    address = _IP.search(text)
-    found = _ROLE.search(text)
-    name = None
-    if found:
-        if found["role"]:
-            name = found["role"].lower() + (found["number"] or "")
-        elif found["noun"]:
-            name = f"{found['noun'].lower()}-{found['name'].lower()}"
-        else:
-            name = found["full"]
-    return name or (address.group() if address else None), address.group() if address else None
+        return ()
+    hosts = list(dict.fromkeys(_HOST.findall(text)))
+    placed = _PLACED.search(text)
+    if placed and placed["host"] not in hosts and not _NUMBERED.fullmatch(placed["host"]):
+        hosts.append(placed["host"])
+    if len(hosts) > 1:
+        hosts = [placed["host"]] if placed else []
+        if not hosts:
+            return ()
+    role, numbered = _ROLE.search(text), _NUMBERED.search(text)
+    names = list(hosts)
+    if role:
+        names.append(role["role"].lower() + (role["number"] or ""))
+    if numbered and numbered.group() not in hosts:
+        names.append(f"{numbered['noun'].lower()}-{numbered['name'].lower()}")
+    addresses = list(dict.fromkeys(_IP.findall(text)))
+    return tuple(dict.fromkeys([*names, *(addresses if len(addresses) == 1 else [])]))
 
 
 class NodeNames:
@@ -73,13 +79,16 @@ class NodeNames:
         self._aliases: dict[str, str] = {}
         self._names: dict[str, None] = {}
 
-    def add(self, name: str | None, address: str | None = None) -> None:
-        """One more name, and the address that it was named with."""
-        if not name or name in ("localhost", "127.0.0.1", "::1"):
+    def add(self, *names: str | None) -> None:
+        """The names of one node; the first is the one to use, unless it is known by another already."""
+        told = [name for name in names if name and name not in ("localhost", "127.0.0.1", "::1")]
+        if not told:
             return
-        if address and address != name:
-            self._aliases[address] = name
-        self._names[name] = None
+        main = next((self._aliases[name] for name in told if name in self._aliases), told[0])
+        for name in told:
+            if name != main:
+                self._aliases.setdefault(name, main)
+        self._names[main] = None
 
     def resolve(self, name: str | None) -> str | None:
         """The name to use for a node: None unless two or more different nodes are named."""
@@ -89,4 +98,5 @@ class NodeNames:
 
     @property
     def several(self) -> bool:
+        """Two different nodes, or more, have been named."""
         return len({self._aliases.get(name, name) for name in self._names}) > 1

@@ -92,12 +92,27 @@ def _later_log(command: str, printed: list[str]) -> int | None:
     inner = unwrap(command).command
     if log_source(inner)[0] or (_launches(inner) and _serves(inner)):
         return None
+    if printed and printed[0].startswith("{") and (curl := read_curl(inner)) is not None:
+        return _past_reply(curl, printed)
     for number, line in enumerate(printed):
         if is_system_line(line):
             return number
         if number and not printed[number - 1].strip() and looks_logged(line) and any(map(str.strip, printed[:number])):
             return None if any(map(looks_logged, printed[:number])) else number
     return None
+
+
+def _past_reply(curl: Curl, printed: list[str]) -> int | None:
+    """Where text begins after the one JSON document that curl printed: somebody's words, another program's output."""
+    if curl.write_out is not None or curl.shaped is not None or curl.reshaped or curl.shows_head:
+        return None
+    text = "\n".join(printed)
+    values, stopped = json_values(text, 2)
+    rest = text[stopped:]
+    if len(values) != 1 or "\n" not in text[stopped - 1 :] or rest.lstrip()[:5] in ("", "curl:"):
+        return None
+    before = text[: stopped + len(rest) - len(rest.lstrip())]
+    return before.count("\n") if before.endswith("\n") else None
 
 
 def _one(command: str, lines: list[str], start: int, end: int, begin: int, tries: JsonTries) -> list[Part]:
@@ -112,6 +127,10 @@ def _one(command: str, lines: list[str], start: int, end: int, begin: int, tries
     curl = read_curl(inner.command)
     if curl is not None:
         return _asked(curl, lines, base)
+    written = _written_file(inner.command, begin, tries)
+    if written is not None:
+        base.begin = start
+        return [written, base] if text.strip() else [written]
     if _launches(inner.command):
         launch = Part(
             "launch", begin, begin, start, None, inner.command, inner.node, inner.container, meta=dict(base.meta)
@@ -135,6 +154,22 @@ def _one(command: str, lines: list[str], start: int, end: int, begin: int, tries
         if not shown.startswith("/proc/") and base.kind == "output":
             base.kind = _file_kind(shown, lines[start:end], tries)
     return [base]
+
+
+_WRITES = re.compile(
+    r"(?:cat|(?:sudo )?tee)\b[^\n]*?(?:>{1,2} *|tee (?:-a )?)(?P<file>[\w./~-]+)[^\n]*\n(?P<body>.*)\n", re.S
+)
+
+
+def _written_file(command: str, begin: int, tries: JsonTries) -> Part | None:
+    """A file that a here-document writes, as what it is."""
+    match = _WRITES.match(command) if "<<" in command else None
+    if match is None:
+        return None
+    lines = match["body"].split("\n")
+    kind = _file_kind(match["file"], lines, tries)
+    start = begin + 1
+    return Part(kind, begin, start, start + len(lines), None, match["body"], meta={"file": match["file"]})
 
 
 def _asked(curl: Curl, lines: list[str], base: Part) -> list[Part]:

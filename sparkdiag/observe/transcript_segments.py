@@ -72,12 +72,13 @@ def _heading(lines: list[str], at: int) -> tuple[str, int] | None:
     return None
 
 
+_OUTPUT_OF = re.compile(r"(?i)(?:the )?(?:full )?(?:output|result|logs?)(?: of| from)? +(?:of )?(?=`|\S+ )")
 _HTTP_TITLE = re.compile(r"(?:GET|POST|PUT|DELETE|HEAD) (?:https?://\S+|/\S*)\Z")
 _SIGNS = ("$", "#", "%", "❯", "➜", ">>>")
 
 
 def _may_prompt(line: str) -> bool:
-    return any(sign in line for sign in _SIGNS) or line.startswith("PS ")
+    return any(sign in line for sign in _SIGNS) or line[1:3] == ":\\" or line.startswith("PS ")
 
 
 def segments(
@@ -158,8 +159,9 @@ class _Cutter:
             self._announce(at, *announced)
             return at + 1
         typed = None
-        if (not self.script or self.strong) and (not self.strong or _may_prompt(self.lines[at])):
-            bare = not self.strong and not _scripted(self.lines[at])
+        fresh = self.inside is not None and at == self.inside + 1
+        if (not self.script or self.strong) and (not self.strong or fresh or _may_prompt(self.lines[at])):
+            bare = (fresh or not self.strong) and not _scripted(self.lines[at])
             typed = read_typed(self.lines, at, weak=not self.strong, bare=bare)
         if typed is not None:
             typed = replace(typed, end=min(typed.end, self.end))
@@ -221,7 +223,7 @@ def _asked(title: str) -> tuple[str, str | None] | None:
         method, url = title.split(" ", 1)
         address = url if "://" in url else f"http://server{url}"
         return f"curl -s -X {method} -w '%{{http_code}}' {address}", None
-    bare = title.strip("`").removeprefix("$ ")
+    bare = _OUTPUT_OF.sub("", title).strip("` ").removeprefix("$ ")
     match = re.match(r"(?P<command>.+?) (?:on|@|from) (?P<node>[A-Za-z][\w.-]*)\Z", bare)
     if match and is_command(match["command"]):
         return match["command"], match["node"]
