@@ -93,7 +93,9 @@ def _later_log(command: str, printed: list[str]) -> int | None:
     if log_source(inner)[0] or (_launches(inner) and _serves(inner)):
         return None
     if printed and printed[0].startswith("{") and (curl := read_curl(inner)) is not None:
-        return _past_reply(curl, printed)
+        past = _past_reply(curl, printed)
+        if past is not None:
+            return past
     for number, line in enumerate(printed):
         if is_system_line(line):
             return number
