@@ -19,7 +19,7 @@ from ..errors import EngineError
 from ..facts import Fact
 from .chaining import Agenda, Entry, Run
 from .conditions import accepts, guards_hold, in_order, joins
-from .durable_network import BOOT, Codes, Network, networks, passes
+from .durable_network import BOOT, Codes, Network, networks
 from .engine import ACTIVATION_BUDGET, Result
 from .rules import Pattern, Rule
 
@@ -126,7 +126,7 @@ class _Session:
         self._facts: list[Fact] = []
         self._known: set[int] = set()
         self._wanted: list[Fact] = []
-        self._numbers = [0] * sum(map(len, network.shapes.values()))
+        self._numbers = [0] * network.width
         # A first activation, before anything else: else delete_state would free what was never allocated.
         result, self._state = core.assert_fact(handle, f'{{"id":"b","sid":"{sid}","k":{BOOT}}}')
         if (
@@ -146,8 +146,8 @@ class _Session:
         rows = []
         for fact in self._wanted:
             seen = self._network.project(fact)
-            for shape, number in self._network.shapes.get(fact.kind, {}).items():
-                self._numbers[number] += passes(shape, seen)
+            for number in self._network.fitting(seen):
+                self._numbers[number] += 1
             pairs = "".join(f',"{name}":{code}' for name, code in seen.items())
             rows.append(f'{{"id":"f{len(self._facts)}","sid":"{self._sid}"{pairs}}}')
             self._facts.append(fact)
@@ -165,7 +165,7 @@ class _Session:
         total = 0
         for fills in self._network.fills:
             product = 1
-            for number in fills if len(fills) > 1 else ():
+            for number in fills:
                 product *= self._numbers[number]
                 total += product
             if total > MAX_COMBINATIONS:

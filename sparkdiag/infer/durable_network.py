@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from ..errors import EngineError
@@ -65,10 +65,12 @@ class Network:
 
     def __init__(self, codes: Codes) -> None:
         self.entries: list[Entry] = []
-        self.shapes: dict[str, dict[Shape, int]] = {}
-        """By kind: what the core tests of one fact, numbered over all kinds."""
+        self.shapes: dict[CoreTest, dict[Shape, int]] = {}
+        """What the core tests of one fact, numbered; by the first test. Only of entries of several patterns."""
         self.fills: list[tuple[int, ...]] = []
-        """For each entry the numbers of its patterns' shapes, in order."""
+        """For each of those entries the numbers of its patterns' shapes, in order."""
+        self.width = 0
+        """How many shapes there are."""
         self._codes = codes
         self._attributes: dict[str, dict[str, str]] = {}
         self._siblings: Counter[Slot] = Counter()
@@ -96,21 +98,24 @@ class Network:
         rules: dict[str, object] = {"_boot": {"all": [{"m": {"k": BOOT}}], "pri": 0}}
         self.shapes.clear()
         self.fills.clear()
-        number = 0
+        self.width = 0
         for place, entry in enumerate(self.entries):
-            patterns, fills = [], []
-            for position, pattern in enumerate(entry.patterns):
-                shape = self._shape(pattern)
-                known = self.shapes.setdefault(pattern.kind, {})
-                if shape not in known:
-                    known[shape] = number
-                    number += 1
-                fills.append(known[shape])
-                tests = [{"$ex": {name: 1}} if code is None else {name: code} for name, code in shape]
-                patterns.append({f"x{position}": {"$and": tests}})
-            self.fills.append(tuple(fills))
+            shapes = [self._shape(pattern) for pattern in entry.patterns]
+            patterns = [
+                {f"x{n}": {"$and": [{"$ex": {name: 1}} if code is None else {name: code} for name, code in shape]}}
+                for n, shape in enumerate(shapes)
+            ]
             rules[f"r{place}"] = {"all": patterns, "pri": 1, "dist": 1}
+            if len(shapes) > 1:
+                self.fills.append(tuple(self._number(shape) for shape in shapes))
         return rules
+
+    def _number(self, shape: Shape) -> int:
+        table = self.shapes.setdefault(shape[0], {})
+        if shape not in table:
+            table[shape] = self.width
+            self.width += 1
+        return table[shape]
 
     def _shape(self, pattern: Pattern) -> Shape:
         slot = slot_of(pattern)
@@ -146,9 +151,15 @@ class Network:
             seen[name] = self._codes.find(_sort(value), value)
         return seen
 
-
-def passes(shape: Shape, seen: dict[str, int]) -> bool:
-    return all(name in seen if code is None else seen.get(name) == code for name, code in shape)
+    def fitting(self, seen: dict[str, int]) -> Iterator[int]:
+        """The numbers of the shapes that the core finds in a fact."""
+        for name in ("k", "s"):
+            for shape, number in self.shapes.get((name, seen.get(name)), {}).items():
+                for attribute, code in shape:
+                    if attribute not in seen if code is None else seen.get(attribute) != code:
+                        break
+                else:
+                    yield number
 
 
 def networks(entries: Iterable[Entry], codes: Codes) -> list[Network]:
