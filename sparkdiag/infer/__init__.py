@@ -1,4 +1,4 @@
-"""Facts into diagnoses: the rulebook, its conditions, two engines, ranking and next probes. Pure; no I/O but loading."""
+"""Facts into diagnoses: the rulebook, conditions, two engines, ranking and next probes. Pure; no I/O but loading."""
 
 from __future__ import annotations
 

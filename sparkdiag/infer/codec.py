@@ -1,4 +1,4 @@
-"""The compiled rulebook: the loaded classes as JSON, so that the ordinary path parses no YAML and checks nothing twice."""
+"""The compiled rulebook: the loaded classes as JSON. The ordinary path parses no YAML and checks nothing twice."""
 
 from __future__ import annotations
 
@@ -68,8 +68,9 @@ def from_data(data: dict[str, Any]) -> Rulebook:
 
 
 def _signature(item: dict[str, Any]) -> Signature:
-    tuples = {k: tuple(item[k]) for k in ("anchors", "pieces") if k in item}
-    return Signature(**{**item, **tuples, "captures": tuple((a, b) for a, b in item.get("captures", ()))})
+    tuples: dict[str, Any] = {k: tuple(item[k]) for k in ("anchors", "pieces") if k in item}
+    tuples["captures"] = tuple((a, b) for a, b in item.get("captures", ()))
+    return Signature(**{**item, **tuples})
 
 
 def _test(item: list[Any]) -> Test:

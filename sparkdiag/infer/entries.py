@@ -24,6 +24,8 @@ def keys(data: Any, allowed: set[str], required: set[str], what: str, line: int)
     """The mapping, if it has the keys that it must have and no others; `line` where it is none."""
     if not isinstance(data, Located):
         raise EntryError(line, f"{what} must be a mapping")
+    if "id" in allowed and isinstance(data.get("id"), str):
+        what = f"{what.removeprefix('a ')} '{data['id']}'"
     for key in data:
         if key not in allowed:
             raise EntryError(data.lines[key], f"{what} has no key '{key}'{nearest(key, allowed)}")

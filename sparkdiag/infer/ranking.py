@@ -1,4 +1,4 @@
-"""From what fired to what is said: levels, one entry per diagnosis and place, refutations, symptoms under their cause."""
+"""From what fired to what is said: levels, an entry per diagnosis and place, refutations, symptoms under causes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def fill(text: str, lookup: Callable[[str, str], Value], *, command: bool = Fals
 def _styled(value: Value, style: str | None) -> str:
     if isinstance(value, tuple):
         return ", ".join(value)
-    if isinstance(value, bool) or isinstance(value, str):
+    if isinstance(value, (bool, str)):
         return str(value)
     if value is None:
         return UNKNOWN
@@ -49,7 +49,7 @@ def _styled(value: Value, style: str | None) -> str:
 
 
 def lookup_in(bound: Sequence[tuple[Pattern, Fact]], memory: Memory) -> Callable[[str, str], Value]:
-    """Values by alias from the facts that a rule matched; else from the first fact of that kind which knows the field."""
+    """Values by alias from the facts that a rule matched, else from the first fact of that kind that knows the field."""
     names = {pattern.alias: fact for pattern, fact in bound}
 
     def lookup(alias: str, name: str) -> Value:

@@ -27,9 +27,9 @@ def bounds(spec: str) -> list[tuple[str, tuple[int, ...]]]:
         if match is None:
             raise ValueError(f"'{part.strip()}' is no version bound; write for example '>=0.16,<0.33' or '*'")
         out.append((match[1], tuple(int(n) for n in match[2].split("."))))
-    lower = [v for op, v in out if op in (">=", ">")]
-    upper = [v for op, v in out if op in ("<=", "<")]
-    if lower and upper and _pad(max(lower)) > _pad(min(upper)):
+    lower = max(((_pad(v), op == ">") for op, v in out if op in (">=", ">")), default=None)
+    upper = min(((_pad(v), op == "<=") for op, v in out if op in ("<=", "<")), default=None)
+    if lower and upper and (lower[0] > upper[0] or (lower[0] == upper[0] and (lower[1] or not upper[1]))):
         raise ValueError(f"'{spec}' holds for no version")
     return out
 
