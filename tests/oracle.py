@@ -27,12 +27,12 @@ class Fired:
     conclusion: Finding
 
 
-class TooMuch(Exception):
+class TooMuchError(Exception):
     """The case has more activations than plain loops can deal with."""
 
 
 def evaluate(rules: Sequence[Rule], facts: Sequence[Fact], limit: int = 300) -> tuple[list[Finding], list[Fired]]:
-    """All findings that follow from the facts, and every way in which a rule fires; TooMuch beyond the limit."""
+    """All findings that follow from the facts, and every way in which a rule fires; TooMuchError beyond the limit."""
     world = list(facts)
     derived: list[Finding] = []
     fired: list[Fired] = []
@@ -45,7 +45,7 @@ def evaluate(rules: Sequence[Rule], facts: Sequence[Fact], limit: int = 300) -> 
                 break
             fired += new
             if len(fired) > limit:
-                raise TooMuch
+                raise TooMuchError
             for one in new:
                 if not any(isinstance(f, Finding) and one_finding(f, one.conclusion) for f in world):
                     world.append(one.conclusion)

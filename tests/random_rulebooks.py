@@ -371,7 +371,7 @@ def compare(seed: int, make: Sequence[Callable[[], Engine]]) -> tuple[int, int]:
     book, facts = case(seed)
     try:
         wanted = outcome_of_oracle(book, facts)
-    except oracle.TooMuch:
+    except oracle.TooMuchError:
         return len(book.rules), 0
     for maker in make:
         engine = maker()
