@@ -147,16 +147,21 @@ def _explains(cause: Candidate, symptom: Candidate) -> bool:
         return False
     if cause.entry.kind == "advice" and symptom.entry.kind != "advice":
         return False
-    if not cause.where.joins(symptom.where):
+    by = symptom.entry.explained_by
+    if not _spot(cause.where, "*" in by).joins(_spot(symptom.where, "*" in by)):
         return False
     named = {*cause.entry.explains, *cause.rule.explains}
     chapter = symptom.entry.id.split(".")[0] + ".*"
     if symptom.entry.id in named or chapter in named:
         return True
-    by = symptom.entry.explained_by
     if cause.entry.id in by or cause.entry.id.split(".")[0] + ".*" in by:
         return True
     return "*" in by and cause.entry.kind == "fault" and "*" not in cause.entry.explained_by
+
+
+def _spot(where: Where, general: bool) -> Where:
+    """Where a cause and its symptom must meet. A general symptom is the echo of a fault on any node of the group."""
+    return Where(target=where.target, run=where.run) if general else where
 
 
 def _explained(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
