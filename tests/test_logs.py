@@ -268,7 +268,7 @@ def chunks(text: str, size: int) -> Iterable[bytes]:
 def test_a_stream_gives_what_the_whole_gives(size: int) -> None:
     text = (START + READY).replace("\n", "\r\n") + FAILS
     reader = LogReader(SIGNATURES)
-    reader.read_stretches(stretches(chunks(text, size), Piece("log", "", "big.log")))
+    reader.read_stretches(stretches(chunks(text, size)), Piece("log", "", "big.log"))
     whole = observe_log(Piece("log", text.replace("\r\n", "\n"), "big.log"), SIGNATURES)
     assert [fact.to_dict() for fact in reader.facts()] == [fact.to_dict() for fact in whole]
 
@@ -278,7 +278,7 @@ def test_line_numbers_are_exact_across_stretches_and_endless_lines() -> None:
     endless = "x" * (STRETCH * 2) + "\n"
     text = filler + endless + filler + "[2026-09-01 12:00:00] No available memory\n"
     reader = LogReader(SIGNATURES)
-    reader.read_stretches(stretches(chunks(text, 1 << 20), Piece("log", "", "big.log")))
+    reader.read_stretches(stretches(chunks(text, 1 << 20)), Piece("log", "", "big.log"))
     (hit,) = reader.facts()
     assert hit.source.line == text.count("\n")
 
@@ -287,7 +287,7 @@ def test_lines_that_come_twice_in_one_log_did_happen_twice() -> None:
     line = "[2026-09-01 12:00:00] No available memory\n"
     filler = "an ordinary line\n" * (STRETCH // 17 + 1000)
     reader = LogReader(SIGNATURES)
-    reader.read_stretches(stretches(chunks(line + filler + line, 1 << 20), Piece("log", "", "big.log")))
+    reader.read_stretches(stretches(chunks(line + filler + line, 1 << 20)), Piece("log", "", "big.log"))
     (hit,) = reader.facts()
     assert isinstance(hit, LogHit)
     assert hit.count == 2

@@ -42,42 +42,47 @@ def plainly(text: str) -> list[tuple[int, str, int, str]]:
 def test_both_ways_give_what_a_plain_reading_gives(text: str) -> None:
     pytest.importorskip("hyperscan")
     scanner = Scanner(SIGNATURES)
-    assert seen(list(scanner.hits(text, large=False))) == plainly(text)
-    assert seen(list(scanner.hits(text, large=True))) == plainly(text)
+    assert seen(scanner.scan(text, large=False)[0]) == plainly(text)
+    assert seen(scanner.scan(text, large=True)[0]) == plainly(text)
 
 
 def test_without_hyperscan_large_texts_are_scanned_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "xx\n" * 200_000 + "an abcd\n"
-    with_it = seen(list(Scanner(SIGNATURES).hits(text)))
+    with_it = seen(Scanner(SIGNATURES).scan(text)[0])
     monkeypatch.setitem(__import__("sys").modules, "hyperscan", None)
-    assert seen(list(Scanner(SIGNATURES).hits(text))) == with_it
+    assert seen(Scanner(SIGNATURES).scan(text)[0]) == with_it
     assert [hit[0] for hit in with_it] == [200_000, 200_000]
 
 
 def test_beyond_the_exact_count_only_the_last_hit_is_given() -> None:
     scanner = Scanner(SIGNATURES[:1])
     text = "abcd 1\nx\nabcd 2\nabcd 3\ny\n"
-    (last,) = scanner.hits(text, [MAX_EXACT])
+    (last,) = scanner.scan(text, [MAX_EXACT])[0]
     assert (last.line, last.text, last.skipped) == (3, "abcd 3", True)
-    assert len(list(scanner.hits(text, [MAX_EXACT - 1]))) == 3
+    assert [(hit.line, hit.skipped) for hit in scanner.scan(text, [MAX_EXACT - 1])[0]] == [(0, False), (3, True)]
+    assert [(hit.line, hit.skipped) for hit in scanner.scan(text, [MAX_EXACT - 3])[0]] == [
+        (0, False),
+        (2, False),
+        (3, False),
+    ]
 
 
 def test_the_last_hit_is_one_that_the_expression_takes() -> None:
     scanner = Scanner([Signature("four", ("abcd",), r"abcd 4")])
-    (last,) = scanner.hits("abcd 4\nabcd 5\nabcd 6\n", [MAX_EXACT])
+    (last,) = scanner.scan("abcd 4\nabcd 5\nabcd 6\n", [MAX_EXACT])[0]
     assert (last.line, last.text) == (0, "abcd 4")
 
 
 def test_expressions_see_a_window_of_a_long_line() -> None:
     scanner = Scanner([Signature("s", ("abcd",), r"abcd (?P<n>\d)", (("n", "int"),))])
-    (hit,) = scanner.hits("x" * 1_000_000 + " abcd 7 " + "y" * 1_000_000)
+    (hit,) = scanner.scan("x" * 1_000_000 + " abcd 7 " + "y" * 1_000_000)[0]
     assert hit.match["n"] == "7"
     assert len(hit.match.string) <= MAX_LINE
 
 
 def test_a_slow_expression_is_bounded_by_the_window() -> None:
     scanner = Scanner([Signature("s", ("aaaa",), r"(?:a?){12}a{12}b")])
-    assert list(scanner.hits("a" * 100_000)) == []
+    assert scanner.scan("a" * 100_000)[0] == []
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def observe_streams(
     for number, (name, chunks) in enumerate(streams):
         order = (before + number) * _ORDER_STEP * 1000
         piece = Piece("log", "", source=name, order=order)
-        reader.read_stretches(stretches(chunks, piece))
+        reader.read_stretches(stretches(chunks), piece)
         looked.append(Looked(probe="log", order=order, source=Source(name, line=1)))
     return [_without_secrets(fact) for fact in [*looked, *reader.facts()]]
 

@@ -53,7 +53,10 @@ class LogReader:
         self._signatures = tuple(signatures)
         self._streams = Streams()
         self._folds = Folds()
+        self._scanners: dict[str, Scanner] = {}
         self._spent: dict[str, list[int]] = {}
+        self._lines = 0
+        """Lines of the text that was scanned last."""
         self._shown: set[int] = set()
         """Lines with a time that earlier pieces showed, as hashes."""
 
@@ -65,19 +68,28 @@ class LogReader:
         """One more piece."""
         self._shown |= self._read(piece, frozenset(self._shown))
 
-    def read_stretches(self, pieces: Iterable[Piece]) -> None:
-        """One long log, handed over in stretches of whole lines: a line that comes twice in it did happen twice."""
+    def read_stretches(self, texts: Iterable[str], piece: Piece) -> None:
+        """One long log, handed over in stretches of whole lines; `piece` says what is known of all of them.
+
+        Unlike in two pieces, a line that comes twice in it did happen twice.
+        """
         earlier, new = frozenset(self._shown), set[int]()
-        for piece in pieces:
-            lines = self._read(piece, earlier)
+        line = 0
+        for text in texts:
+            stretch = replace(piece, text=text, first_line=piece.first_line + line, order=piece.order + line)
+            shown = self._read(stretch, earlier)
+            line += self._lines
             if len(new) < _MAX_SHOWN:
-                new |= lines
+                new |= shown
         self._shown |= new
 
     def _read(self, piece: Piece, earlier: frozenset[int]) -> set[int]:
         """Read a piece but for the lines that are known; gives the lines with a time that it shows."""
-        own = piece.kind in LOG_LIKE
-        scanner = scanner_for((*self._signatures, *_OWN) if own else self._signatures, piece.kind)
+        scanner = self._scanners.get(piece.kind)
+        if scanner is None:
+            own = piece.kind in LOG_LIKE
+            scanner = scanner_for((*self._signatures, *_OWN) if own else self._signatures, piece.kind)
+            self._scanners[piece.kind] = scanner
         if not scanner.signatures or not piece.text:
             return set()
         new: set[int] = set()
@@ -94,10 +106,10 @@ class LogReader:
     def _hits(self, scanner: Scanner, piece: Piece) -> Iterable[Hit]:
         """The scanner's hits; once a signature was seen often enough, the last of each stretch is enough."""
         spent = self._spent.setdefault(piece.kind, [0] * len(scanner.signatures))
-        hits = list(scanner.hits(piece.text, spent))
+        hits, self._lines = scanner.scan(piece.text, spent)
         if any(h.skipped for h in hits) and any(_banner(scanner.signatures[h.signature]) for h in hits):
             spent[:] = [0] * len(spent)  # a new run counts anew
-            hits = list(scanner.hits(piece.text, spent))
+            hits, self._lines = scanner.scan(piece.text, spent)
         for hit in hits:
             spent[hit.signature] += 1
         return hits

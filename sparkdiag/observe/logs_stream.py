@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
-from ..facts.piece import Piece
 from .transcript_clean import plain_lines
 
 __all__ = ["MAX_KEPT_LINE", "STRETCH", "stretches"]
@@ -17,13 +15,10 @@ MAX_KEPT_LINE = 64 * 1024
 """Bytes that are kept of a line that is longer than a stretch."""
 
 
-def stretches(chunks: Iterable[bytes], piece: Piece) -> Iterator[Piece]:
-    """A log's bytes, however they are cut, as pieces of whole lines; `piece` says what all of them have in common."""
-    line = 0
+def stretches(chunks: Iterable[bytes]) -> Iterator[str]:
+    """A log's bytes, however they are cut, as texts of whole lines, without colours and with plain line ends."""
     for block in _blocks(chunks):
-        text = plain_lines(block.decode("utf-8", "replace"))
-        yield replace(piece, text=text, first_line=piece.first_line + line, order=piece.order + line)
-        line += block.count(b"\n")
+        yield plain_lines(block.decode("utf-8", "replace"))
 
 
 def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from ..facts import Signature
@@ -20,16 +19,13 @@ MAX_LINE = 4096
 """Characters of a line that regular expressions see."""
 
 MAX_EXACT = 1000
-"""Lines of one signature that are examined one by one; beyond, only the last of each stretch is."""
+"""Hits of one signature that are all given; beyond, only the last of each stretch is."""
 
 _LARGE = 256 * 1024
 """Characters from which compiling a database pays."""
 
 _KEPT = 64 * 1024
 """Characters of a hit line that are kept."""
-
-_BACKWARDS = 50
-"""Occurrences that are tried when only the last hit is wanted."""
 
 LOG_LIKE = frozenset({"log", "output", "text"})
 
@@ -62,11 +58,16 @@ class Hit:
     """Lines between the last hit and this one were not examined."""
 
 
+_Found = tuple[int, int, re.Match[str], bool]
+"""Offset of the line, signature, match, whether lines before it were not examined."""
+
+
 class Scanner:
     """Compiled signatures of one kind of piece."""
 
-    def __init__(self, signatures: Iterable[Signature]) -> None:
+    def __init__(self, signatures: Iterable[Signature], *, keep: tuple[Signature, ...] = ()) -> None:
         self.signatures = tuple(signatures)
+        self._keep = keep
         self._regexes: list[re.Pattern[str] | None] = [None] * len(self.signatures)
         by_anchor: dict[str, list[int]] = {}
         for number, signature in enumerate(self.signatures):
@@ -76,42 +77,30 @@ class Scanner:
         self._owners = tuple(tuple(by_anchor[anchor]) for anchor in self._anchors)
         self._database: Any = None
 
-    def hits(self, text: str, spent: Sequence[int] | None = None, *, large: bool | None = None) -> Iterator[Hit]:
-        """All hits in the order of lines, then of signatures.
+    def scan(
+        self, text: str, spent: Sequence[int] | None = None, *, large: bool | None = None
+    ) -> tuple[list[Hit], int]:
+        """(all hits in the order of lines, then of signatures; how many lines the text ends).
 
-        `spent` holds how many lines of each signature were examined before: beyond MAX_EXACT only the last hit in this
-        text is given. `large` overrides whether hyperscan is asked.
+        `spent` holds how many hits each signature had before: beyond MAX_EXACT in all, only the last one in this text
+        is given. `large` overrides whether hyperscan is asked.
         """
-        found: dict[tuple[int, int], tuple[int, int]] = {}
-        exhausted: dict[int, list[str]] = {}
+        found: dict[tuple[int, int], re.Match[str] | None] = {}
+        cut: set[int] = set()
         for anchor, owners in self._present(text, large):
-            eager = [o for o in owners if spent is None or spent[o] < MAX_EXACT]
-            for owner in owners:
-                if owner not in eager:
-                    exhausted.setdefault(owner, []).append(anchor)
-            if eager:
-                self._collect(text, anchor, eager, found)
-        hits = [
-            (start, owner, match, False)
-            for (start, owner), (end, at) in found.items()
-            if (match := self._match(owner, text, start, end, at)) is not None
-        ]
-        for owner, anchors in exhausted.items():
-            last = self._last(text, owner, anchors)
-            if last is not None:
-                hits.append((last[0], owner, last[1], True))
-        hits.sort(key=lambda hit: (hit[0], hit[1]))
+            cut |= self._collect(text, anchor, owners, spent, found)
+        hits = [(start, owner, match, False) for (start, owner), match in found.items() if match is not None]
+        hits.sort(key=_place)
+        if cut and spent is not None:
+            hits = self._shortened(text, hits, cut, spent)
+        out: list[Hit] = []
         number = position = 0
         for start, owner, match, skipped in hits:
             number += text.count("\n", position, start)
             position = start
             end = min(_line_end(text, start), start + _KEPT)
-            yield Hit(number, start, text[start:end], owner, match, skipped)
-
-    def holds_any(self, data: bytes) -> bool:
-        """Whether a stretch of bytes holds any anchor at all; True where only a full scan could tell."""
-        database = self._compiled()
-        return True if database is None else bool(_ask(database, data))
+            out.append(Hit(number, start, text[start:end], owner, match, skipped))
+        return out, number + text.count("\n", position)
 
     def _present(self, text: str, large: bool | None) -> Iterator[tuple[str, tuple[int, ...]]]:
         """The anchors that a text holds, with the signatures that each belongs to."""
@@ -125,24 +114,60 @@ class Scanner:
             yield self._anchors[number], self._owners[number]
 
     def _collect(
-        self, text: str, anchor: str, owners: list[int], found: dict[tuple[int, int], tuple[int, int]]
-    ) -> None:
-        at = text.find(anchor)
+        self,
+        text: str,
+        anchor: str,
+        owners: tuple[int, ...],
+        spent: Sequence[int] | None,
+        found: dict[tuple[int, int], re.Match[str] | None],
+    ) -> set[int]:
+        """Every line that holds an anchor, matched; gives the signatures that have had enough before the end."""
+        room = {owner: len(text) if spent is None else MAX_EXACT - spent[owner] for owner in owners}
+        enough = {owner for owner, left in room.items() if left <= 0}
+        live = [owner for owner in owners if owner not in enough]
+        at = text.find(anchor) if live else -1
         while at >= 0:
             start, end = _line_start(text, at), _line_end(text, at)
-            for owner in owners:
-                known = found.get((start, owner))
-                if known is None or at < known[1]:
-                    found[start, owner] = (end, at)
-            at = text.find(anchor, end)
-
-    def _last(self, text: str, owner: int, anchors: list[str]) -> tuple[int, re.Match[str]] | None:
-        best: tuple[int, re.Match[str]] | None = None
-        for anchor in anchors:
-            at = text.rfind(anchor)
-            for _ in range(_BACKWARDS):
-                if at < 0:
+            for owner in live:
+                match = found.get((start, owner))
+                if match is None:
+                    match = found[start, owner] = self._match(owner, text, start, end, at)
+                if match is not None:
+                    room[owner] -= 1
+                    if room[owner] <= 0:
+                        enough.add(owner)
+            if len(enough) + len(live) > len(owners):
+                live = [owner for owner in live if owner not in enough]
+                if not live:
                     break
+            at = text.find(anchor, end)
+        return enough
+
+    def _shortened(self, text: str, hits: list[_Found], cut: set[int], spent: Sequence[int]) -> list[_Found]:
+        """The hits, those of signatures that have had enough only as far as they are exact, and the last ones."""
+        room = {owner: MAX_EXACT - spent[owner] for owner in cut}
+        kept: list[_Found] = []
+        latest: dict[int, int] = {}
+        for hit in hits:
+            owner = hit[1]
+            if owner in room:
+                room[owner] -= 1
+                if room[owner] < 0:
+                    continue
+                latest[owner] = hit[0]
+            kept.append(hit)
+        for owner in cut:
+            last = self._last(text, owner)
+            if last is not None and last[0] > latest.get(owner, -1):
+                kept.append((last[0], owner, last[1], True))
+        return sorted(kept, key=_place)
+
+    def _last(self, text: str, owner: int) -> tuple[int, re.Match[str]] | None:
+        """The last line that a signature matches."""
+        best: tuple[int, re.Match[str]] | None = None
+        for anchor in self.signatures[owner].anchors:
+            at = text.rfind(anchor)
+            while at >= 0:
                 start = _line_start(text, at)
                 if best is not None and start <= best[0]:
                     break
@@ -203,6 +228,10 @@ def _ask(database: Any, data: bytes) -> set[int]:
     return found
 
 
+def _place(found: _Found) -> tuple[int, int]:
+    return found[0], found[1]
+
+
 def _line_start(text: str, at: int) -> int:
     start = text.rfind("\n", 0, at) + 1
     return max(start, text.rfind("\r", start, at) + 1)
@@ -215,7 +244,17 @@ def _line_end(text: str, at: int) -> int:
     return end if cut < 0 else cut
 
 
-@lru_cache(maxsize=64)
+_CACHE: dict[tuple[str, tuple[int, ...]], Scanner] = {}
+_MAX_CACHED = 64
+
+
 def scanner_for(signatures: tuple[Signature, ...], kind: str) -> Scanner:
-    """The scanner of one kind of piece."""
-    return Scanner(s for s in signatures if applies(s, kind))
+    """The scanner of one kind of piece; one for the same signatures, which it keeps alive so that their ids last."""
+    key = (kind, tuple(map(id, signatures)))
+    known = _CACHE.get(key)
+    if known is None:
+        known = Scanner((s for s in signatures if applies(s, kind)), keep=signatures)
+        if len(_CACHE) >= _MAX_CACHED:
+            _CACHE.clear()
+        _CACHE[key] = known
+    return known

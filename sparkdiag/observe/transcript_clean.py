@@ -63,9 +63,13 @@ def clean_text(text: str) -> Cleaned:
 
 def plain_lines(text: str) -> str:
     """A stretch of a log without colours and with plain line ends; no line is joined or dropped."""
-    if "\x1b" in text or "\x00" in text or "#033[" in text:
+    if "\x1b" in text or "\x00" in text:
         text = _ANSI.sub("", text)
-    return text.replace("\r\n", "\n") if "\r\n" in text else text
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if text.startswith('{"'):
+        text = "\n".join(unwrap_json_lines(text.split("\n")))
+    return text
 
 
 def _unquote(lines: list[str]) -> list[str]:
