@@ -264,6 +264,17 @@ def test_what_is_no_rule_file(text: str) -> None:
     assert re.match(r"rules/demo\.yaml:\d+: \S", found)
 
 
+def test_a_few_lines_cannot_grow_without_end() -> None:
+    lists = [f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]" for a, b in zip("abcdefghij", "bcdefghijk", strict=True)]
+    text = "\n".join(["format: 1", "a: &a [x, x]", *lists])
+    (found,) = problems(text)
+    assert found.endswith("more than 500000 values, the repeated ones counted")
+    (found,) = problems("format: 1\nrules: &a [*a]\n")
+    assert "recursion" in found
+    (found,) = problems("format: 1\nrules: " + "[" * 100_000)
+    assert "nesting" in found or "recursion" in found
+
+
 def test_a_folder_without_rules(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match="no rule files"):
         load_folder(tmp_path)

@@ -49,7 +49,7 @@ def _styled(value: Value, style: str | None) -> str:
 
 
 def lookup_in(bound: Sequence[tuple[Pattern, Fact]], memory: Memory) -> Callable[[str, str], Value]:
-    """Values by alias from the facts that a rule matched, else from the first fact of that kind that knows the field."""
+    """Values by alias from the facts that a rule matched, else from the first fact of that kind to know the field."""
     names = {pattern.alias: fact for pattern, fact in bound}
 
     def lookup(alias: str, name: str) -> Value:

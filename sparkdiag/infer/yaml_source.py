@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+MAX_NODES = 500_000
+"""Values in one document. Aliases of aliases of lists could make billions out of a few lines."""
 
 
 class Located(dict[str, Any]):
@@ -30,7 +36,7 @@ def load(text: str) -> Any:
         loader = _Loader(text)
         try:
             node = loader.get_single_node()
-            return None if node is None else _build(loader, node)
+            return None if node is None else _build(loader, node, itertools.count())
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -40,8 +46,10 @@ def load(text: str) -> Any:
         raise YamlError(1, f"not readable as YAML: {error}") from None
 
 
-def _build(loader: Any, node: Any) -> Any:
+def _build(loader: Any, node: Any, built: Iterator[int]) -> Any:
     line = node.start_mark.line + 1
+    if next(built) > MAX_NODES:
+        raise YamlError(line, f"more than {MAX_NODES} values, the repeated ones counted")
     if isinstance(node, yaml.MappingNode):
         out = Located()
         out.line, out.lines = line, {}
@@ -52,9 +60,9 @@ def _build(loader: Any, node: Any) -> Any:
             key = key_node.value  # as written: YAML 1.1 would read `on` as True
             if key in out:
                 raise YamlError(key_line, f"'{key}' is given twice (first in line {out.lines[key]})")
-            out[key] = _build(loader, value_node)
+            out[key] = _build(loader, value_node, built)
             out.lines[key] = key_line
         return out
     if isinstance(node, yaml.SequenceNode):
-        return [_build(loader, item) for item in node.value]
+        return [_build(loader, item, built) for item in node.value]
     return loader.construct_object(node, deep=True)
