@@ -47,18 +47,19 @@ def _against(created: str | None, dates: Sequence[DateSeen]) -> tuple[float, boo
     built = _day(created)
     if built is None:
         return None
-    whole = [(day - built).days for d in dates if d.year is not None and (day := _made(d.year, d.month, d.day))]
-    ages = [days for days in whole if days >= 0]
-    if ages:
-        return float(max(ages)), True
-    parts = []
+    whole, partial = 0, 0
     for d in dates:
-        if d.year is None:
+        if d.year is not None:
+            day = _made(d.year, d.month, d.day)
+            whole = max(whole, (day - built).days if day else 0)
+        else:
             year = built.year if (d.month, d.day) >= (built.month, built.day) else built.year + 1
             day = _made(year, d.month, d.day)
-            if day is not None and (day - built).days <= MAX_DAYS_WITHOUT_YEAR:
-                parts.append((day - built).days)
-    return (float(max(parts)), False) if parts else None
+            days = (day - built).days if day else 0
+            partial = max(partial, days if days <= MAX_DAYS_WITHOUT_YEAR else 0)
+    if not whole and not partial:
+        return None
+    return (float(whole), True) if whole >= partial else (float(partial), False)
 
 
 def _day(text: str | None) -> date | None:
