@@ -13,26 +13,15 @@ _READERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "links",
         "observe_links",
-        (
-            " inet ",
-            "<BROADCAST",
-            " UP ",
-            "DOWN",
-            "LISTEN",
-            "CLOSE",
-            " dev ",
-            "Link detected",
-            "/sys/class/net",
-            "hosts",
-            "hostname -",
-        ),
+        (" inet ", "<BROADCAST", " UP ", "DOWN", "LISTEN", "ESTAB", "CLOSE", " dev ", "Link detected", "/sys/class/net",
+         "nmcli", "hosts", "hostname -"),
     ),
     ("rdma", "observe_rdma", ("==>", "hca_id", "CA '", "physical_state", "PORT_", ":ffff:", "fe80:", "/infiniband/")),
-    ("units", "observe_units", ("systemctl", ".service", "Linger", "linger", "RemoveIPC")),
+    ("units", "observe_units", ("systemctl", ".service", "loginctl", "Linger", "linger", "RemoveIPC")),
     ("shells", "observe_shells", ("$?", "docker", "groups", "id ", "whoami", "HOME")),
     ("sparkrun", "observe_sparkrun", ("sparkrun", "Workload")),
     ("ray", "observe_ray", ("ray ", "ray.", "Autoscaler status", "object_store_memory")),
-)
+)  # fmt: skip
 """Module, function, and words of which one stands in the text or the command of every piece that it reads."""
 
 

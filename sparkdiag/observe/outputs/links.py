@@ -23,6 +23,7 @@ _NAME = r"[A-Za-z][\w.-]{0,24}(?:@[\w.-]+)?"
 _BRIEF = re.compile(
     rf"(?P<name>{_NAME}) +(?P<state>UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT)(?: +(?P<rest>.*?))? *\Z"
 )
+_BRIEF_REST = re.compile(r"(?:\s*(?:[\da-f.:]+/\d+|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}|<[A-Z_,0-9-]+>|metric \d+))*\s*")
 _BLOCK = re.compile(rf"(?:\d+: )(?P<name>{_NAME}): <(?P<flags>[A-Z_,0-9-]+)>(?P<rest>.*)\Z")
 _IFCONFIG = re.compile(rf"(?P<name>{_NAME}): flags=\d+<(?P<flags>[A-Z_,]+)> +mtu (?P<mtu>\d+)")
 _ONE_LINE = re.compile(rf"(?:\d+: )(?P<name>{_NAME}) +inet6? (?P<address>[0-9a-fA-F.:]+)(?:/\d+)?(?: .*)?\Z")
@@ -124,7 +125,7 @@ def _interfaces(piece: Piece, lines: list[str]) -> Iterator[Fact]:
             one = _entry(seen, single["name"], number, line)
             one.addresses = [*(one.addresses or []), single["address"]]
             one.state = one.state or "up"
-        elif brief is not None:
+        elif brief is not None and _BRIEF_REST.fullmatch(brief["rest"] or ""):
             one = _entry(seen, brief["name"], number, line)
             one.state = _STATES[brief["state"]]
             listed = re.findall(r"(?<![\w:])(\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]+)/\d+", brief["rest"] or "")
