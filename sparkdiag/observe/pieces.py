@@ -5,7 +5,9 @@ Parsers are imported when their kind of piece occurs: most cases hold few kinds,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..facts import Fact, Looked, Signature, Source
@@ -16,6 +18,7 @@ from .outputs import observe_output
 
 if TYPE_CHECKING:
     from .exchanges import Exchange
+    from .printed_replies import Printed
 
 SCANNED = ("log", "output", "text")
 """Kinds of pieces that signatures are looked for in, and whose being there means that a log was read."""
@@ -25,9 +28,12 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
     """All facts of all pieces, in the order of the evidence."""
     pieces = list(pieces)
     facts: list[Fact] = []
-    for piece in pieces:
+    printed = _printed(pieces)
+    if printed is not None and printed.texts:
+        pieces = [replace(p, text=printed.texts[i]) if i in printed.texts else p for i, p in enumerate(pieces)]
+    for index, piece in enumerate(pieces):
         if piece.kind in ("exchange", "json", "sse"):
-            facts += _of_exchange(piece)
+            facts += _of_exchange(piece, None if printed is None else printed.requests.get(index))
         elif piece.kind == "metrics":
             facts += _of_metrics(piece)
         launched = observe_launch(piece)
@@ -39,13 +45,15 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
             facts += _of_template(piece)
         if piece.kind in SCANNED:
             facts += _looked(piece, piece.kind)
+    facts += [] if printed is None else printed.facts
     facts += observe_logs(pieces, signatures)
     facts += of_samples(facts)
     facts += _of_dates(pieces, facts)
     return sorted(facts, key=lambda fact: fact.order)
 
 
-def _of_exchange(piece: Piece) -> list[Fact]:
+def _of_exchange(piece: Piece, asked: Mapping[str, Any] | None = None) -> list[Fact]:
+    """`asked` is the request that stands in the text before, for a reply that brings none of its own."""
     from .exchanges import observe_exchange
 
     if piece.meta.get("curl_error") is not None or piece.meta.get("no_answer"):
@@ -56,7 +64,8 @@ def _of_exchange(piece: Piece) -> list[Fact]:
         from .reshaped import observe_reshaped
 
         return observe_reshaped(_exchange(piece), piece.meta.get("jq_replies"), piece.meta["jq_documents"])
-    return observe_exchange(_exchange(piece))
+    exchange = _exchange(piece)
+    return observe_exchange(exchange if exchange.request is not None else replace(exchange, request=asked))
 
 
 def _of_metrics(piece: Piece) -> list[Fact]:
@@ -74,6 +83,18 @@ def _of_metrics(piece: Piece) -> list[Fact]:
     return [*found, *_looked(piece, "metrics")] if found else []
 
 
+_PRINTED = ("finish", "content", "rror", "choices", "create(", "tatus")
+
+
+def _printed(pieces: Sequence[Piece]) -> Printed | None:
+    """What clients printed of replies and errors, in text that is no exchange."""
+    if not any(p.kind not in ("exchange", "metrics", "sse") and any(m in p.text for m in _PRINTED) for p in pieces):
+        return None
+    from .printed_replies import observe_printed
+
+    return observe_printed(pieces)
+
+
 def of_samples(facts: Sequence[Fact]) -> list[Fact]:
     """What the metrics samples among the facts tell of progress."""
     if not any(fact.kind == "metrics" for fact in facts):
@@ -87,7 +108,9 @@ def of_samples(facts: Sequence[Fact]) -> list[Fact]:
 
 def _of_model_files(piece: Piece) -> list[Fact]:
     """What the model's own files say, and what its folder holds."""
-    if piece.kind not in ("config", "json", "output", "text") or (piece.kind != "config" and ".json" not in _words(piece)):
+    if piece.kind not in ("config", "json", "output", "text") or (
+        piece.kind != "config" and ".json" not in _words(piece)
+    ):
         return []
     from .configs import observe_config, observe_files
 
@@ -127,13 +150,30 @@ def _looked(piece: Piece, *names: str) -> list[Fact]:
     return [Looked(probe=name, where=piece.where, order=piece.order, source=place) for name in names]
 
 
+_ERROR_FILTER = re.compile(r"\.(?:error|message|detail)\b")
+
+
+def _response(meta: Mapping[str, Any], text: str) -> Any:
+    """The reply's body. Words that a filter took out of an error are put back into one."""
+    body = meta.get("response_text", text)
+    shaped = str(meta.get("jq") or "")
+    if (
+        isinstance(body, str)
+        and _ERROR_FILTER.match(shaped)
+        and ".choices" not in shaped
+        and body.strip()[:1] not in ("", "{", "[")
+    ):
+        return {"error": {"message": body.strip().strip('"')}} if body.strip() != "null" else body
+    return body
+
+
 def _exchange(piece: Piece) -> Exchange:
     from .exchanges import Exchange
 
     meta: Mapping[str, Any] = piece.meta
     return Exchange(
         request=meta.get("request"),
-        response=meta.get("response_text", piece.text),
+        response=_response(meta, piece.text),
         status=meta.get("status"),
         path=meta.get("path"),
         method=meta.get("method"),
