@@ -9,6 +9,7 @@ from .clusters import cluster_launches, network_pins
 from .image_age import image_age
 from .model_names import model_names
 from .stalls import compile_stalls
+from .sums import sums
 
 __all__ = ["derive"]
 
@@ -18,6 +19,7 @@ _FUNCTIONS: tuple[Callable[[Sequence[Fact]], list[Fact]], ...] = (
     cluster_launches,
     network_pins,
     compile_stalls,
+    sums,
 )
 """Run in this order, each over the observed facts and what those before it gave."""
 

@@ -74,6 +74,7 @@ KINDS: dict[str, str] = {
     "drafter": "sums:Drafter",
     "drafting": "sums:Drafting",
     "roofline": "sums:Roofline",
+    "tenancy": "sums:Tenancy",
     "config": "model:ModelConfig",
     "files": "model:ModelFiles",
     "package": "versions:PackageVersion",

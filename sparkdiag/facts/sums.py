@@ -98,11 +98,38 @@ class Roofline(Fact):
     """True, False (a mixture of experts), or None where nothing tells."""
     hybrid: bool | None = None
     """Mamba, SSM or linear attention layers."""
-    nodes: int = 1
-    """Tensor-parallel ranks, each with a memory of its own; the weights are one rank's."""
+    estimated: bool = False
+    """The weights' size comes from the model's name."""
+    read_gib: float
+    """Of one rank's weights, what one token reads: all of a dense model, the active share of a sparse one."""
+    ranks: int = 1
+    """Tensor-parallel ranks, each with a memory of its own."""
     ceiling_tok_s: float
     """273 GB/s over the bytes read per token: no token can come faster without speculation."""
     measured_tok_s: float
     measured_share: float
     """measured / ceiling."""
     speculative: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenancy(Fact):
+    """Who shares one node's pool: the model servers that the GPU's process table, containers and launches show."""
+
+    kind: ClassVar[str] = "tenancy"
+    holders: int = 0
+    """Engines that hold GPU memory; ranks of one engine count once."""
+    containers: int = 0
+    """Running containers with a model server inside, for two minutes or more where the age is shown."""
+    launches: int = 0
+    """Launches of engines with a utilization of their own, each on its own port or of its own model."""
+    utilization_sum: float | None = None
+    """Over those launches, where there are two or more."""
+    held_gib: float | None = None
+    """GPU memory of all holders."""
+    holder: str | None = None
+    """The largest holder's name."""
+    holder_pid: int | None = None
+    holder_gib: float | None = None
+    names: tuple[str, ...] = ()
+    """Names of the running containers that were counted."""

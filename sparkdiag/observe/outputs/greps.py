@@ -26,7 +26,7 @@ def observe_greps(piece: Piece) -> list[Fact]:
     if not search or search[0] not in _GREPS:
         return []
     options = "".join(word[1:] for word in search[1:] if re.fullmatch(r"-[a-zA-Z]+", word))
-    lines = [line.strip() for line in piece.text.split("\n") if line.strip()]
+    lines = [line.strip() for line in piece.text.split("\n") if line.strip() and not line.startswith("#")]
     if counted or "c" in options or "--count" in search:
         if len(lines) != 1 or not lines[0].isdigit() or len(lines[0]) > 9:
             return []

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from ...facts import Fact
 from ...facts.piece import Piece
-from .lines import program
+from .lines import looked, program
 
 __all__ = ["observe_node"]
 
@@ -46,4 +46,6 @@ def observe_node(piece: Piece) -> list[Fact]:
     for module, function, programs, words in _READERS:
         if programs & ran or any(word in piece.text or word in command for word in words):
             out += getattr(import_module(f".{module}", __package__), function)(piece)
+    if ran & {"dmesg", "journalctl"} or " kernel: " in piece.text or "NVRM: " in piece.text:
+        out += looked(piece, "kernel-log")
     return out

@@ -147,7 +147,6 @@ def _mpstat(piece: Piece, lines: list[str]) -> list[Fact]:
     if "mpstat" not in (piece.command or "") and "%idle" not in piece.text:
         return []
     busy: dict[str, float] = {}
-    seen: set[str] = set()
     first: tuple[int, str] | None = None
     averaged = any(line.startswith("Average:") for line in lines)
     for at, line in enumerate(lines):
@@ -155,18 +154,10 @@ def _mpstat(piece: Piece, lines: list[str]) -> list[Fact]:
         if match is None or match["core"] == "all" or (averaged and not line.startswith("Average:")):
             continue
         used = 100.0 - float(match["figures"].split()[-1].replace(",", "."))
-        seen.add(match["core"])
         busy[match["core"]] = used
         if used >= BUSY:
             first = first or (at, line)
-    return _load(
-        piece,
-        "mpstat",
-        busy,
-        seen,
-        first,
-        whole="awk" not in (piece.command or "") and "grep" not in (piece.command or ""),
-    )
+    return _load(piece, "mpstat", busy, first)
 
 
 _TOP_CORE = re.compile(r"%Cpu(?P<core>\d+) +: .*?(?P<idle>[\d.]+) id")
@@ -181,19 +172,19 @@ def _top_cores(piece: Piece, lines: list[str]) -> list[Fact]:
             busy[match["core"]] = 100.0 - float(match["idle"])
             if busy[match["core"]] >= BUSY:
                 first = first or (at, line)
-    return _load(piece, "top", busy, set(busy), first, whole=True)
+    return _load(piece, "top", busy, first)
 
 
-def _load(
-    piece: Piece, by: str, busy: dict[str, float], seen: set[str], first: tuple[int, str] | None, *, whole: bool
-) -> list[Fact]:
-    if not seen:
+def _load(piece: Piece, by: str, busy: dict[str, float], first: tuple[int, str] | None) -> list[Fact]:
+    """The number of cores is told only where some idle ones are shown: awk may have kept the busy ones alone."""
+    if not busy:
         return []
+    full = sum(used >= BUSY for used in busy.values())
     return [
         CpuLoad(
             by=by,
-            busy_cores=sum(used >= BUSY for used in busy.values()),
-            cores=len(seen) if whole else None,
+            busy_cores=full,
+            cores=len(busy) if full < len(busy) else None,
             busiest=round(max(busy.values()), 1),
             **place(piece, *(first or (0, piece.text.split("\n", 1)[0]))),
         )

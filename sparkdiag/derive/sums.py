@@ -1,0 +1,39 @@
+"""Memory budgets, tenancy, drafting and rooflines: made where the evidence holds their figures, imported only then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..facts import Fact
+
+__all__ = ["sums"]
+
+_BUDGET = frozenset(
+    {"kv-memory-found", "no-cache-blocks", "kv-below-context", "free-below-budget", "profiling-summary"}
+)
+_WINDOWS = frozenset({"spec-window", "sglang-decode"})
+_SPEEDS = frozenset({"throughput-window", "sglang-decode", "measured-speed"})
+
+
+def sums(facts: Sequence[Fact]) -> list[Fact]:
+    """All sums over the facts of a case."""
+    signatures = {fact.get("signature") for fact in facts if fact.kind == "log"}
+    kinds = {fact.kind for fact in facts}
+    out: list[Fact] = []
+    if signatures & _BUDGET:
+        from .memory import memory_budgets
+
+        out += memory_budgets(facts)
+    if signatures & _WINDOWS or "drafter" in kinds or any(f.get("draft_tokens") for f in facts if f.kind == "metrics"):
+        from .speculation import drafting
+
+        out += drafting(facts)
+    if kinds & {"process", "container"} or sum(fact.kind == "launch" for fact in facts) > 1:
+        from .tenancy import tenancies
+
+        out += tenancies(facts)
+    if signatures & _SPEEDS or {"chat", "completion"} & kinds:
+        from .roofline import rooflines
+
+        out += rooflines(facts)
+    return out
