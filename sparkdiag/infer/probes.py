@@ -13,11 +13,19 @@ MAX_PROBES = 5
 
 
 def live(book: Rulebook, memory: Memory, diagnoses: Iterable[Diagnosis]) -> list[tuple[str, tuple[str, ...]]]:
-    """(diagnosis id, missing probes) of every hypothesis that evidence neither shows nor rules out."""
+    """(diagnosis id, missing probes) of every hypothesis that evidence neither shows nor rules out.
+
+    Beside a fault that is shown clearly, only what the report speaks of anyway: the rest would send its reader astray.
+    """
+    diagnoses = list(diagnoses)
     sure = {d.id for d in diagnoses if d.level in ("strong", "certain")}
+    told = {d.id for top in diagnoses for d in (top, *top.symptoms)}
+    clear = any(d.kind == "fault" and d.id in sure for d in diagnoses)
     out = []
     for rule in book.rules:
         if "." not in rule.concludes or rule.concludes in sure or not _touched(rule, memory):
+            continue
+        if clear and rule.concludes not in told:
             continue
         state: RuleState = rule_state(rule, book, memory)
         if state.state != "false" and state.missing and state.partly:
