@@ -76,9 +76,8 @@ class Agenda:
 
     def ready(self, memory: Memory) -> Iterator[Entry]:
         """The entries of which every pattern has a fact that passes what it asks of that fact alone."""
-        for trigger, entries in self._by_trigger.items():
-            if memory.in_slot(trigger):
-                yield from (entry for entry in entries if _filled(entry, memory))
+        for slot in list(memory.slots()):
+            yield from (entry for entry in self._by_trigger.get(slot, ()) if _filled(entry, memory))
 
     def grown(self, findings: Sequence[Finding], memory: Memory) -> Iterator[Entry]:
         """The ready entries among those that speak of these findings."""
@@ -88,7 +87,13 @@ class Agenda:
 
 
 def _filled(entry: Entry, memory: Memory) -> bool:
-    return all(memory.in_slot(slot) for slot in entry.slots) and all(memory.alpha(p).facts for p in entry.patterns)
+    for slot in entry.slots:
+        if not memory.in_slot(slot):
+            return False
+    for pattern in entry.patterns:  # noqa: SIM110 - run for most rules of a rulebook
+        if not memory.alpha(pattern).facts:
+            return False
+    return True
 
 
 class Run:

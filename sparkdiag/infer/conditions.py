@@ -177,6 +177,13 @@ class Memory:
             if alpha.passes(fact):
                 alpha.facts.append(fact)
 
+    def slots(self) -> Iterator[Slot]:
+        """All slots that hold a fact."""
+        yield from ((kind, None) for kind in self.by_kind)
+        for kind, value in self._by_key:
+            if isinstance(value, (str, int, float)):
+                yield kind, value
+
     def in_slot(self, slot: Slot) -> Sequence[Fact]:
         """The facts of a kind, or those of them with one value of its discriminating field."""
         kind, value = slot
@@ -196,19 +203,25 @@ class Memory:
 
 
 class _Alpha:
-    """One pattern's facts in a memory, and the tests that are left because they speak of another pattern's fact."""
+    """One pattern's facts in a memory: those that pass the tests which speak of no other pattern's fact."""
 
-    __slots__ = ("_alone", "facts", "pattern", "rest")
+    __slots__ = ("_rest", "facts", "pattern")
 
     def __init__(self, pattern: Pattern, candidates: Sequence[Fact]) -> None:
         self.pattern = pattern  # also keeps it alive: memories know patterns by identity
-        self._alone = [test for test in pattern.tests if not _refers(test)]
-        self.rest = [test for test in pattern.tests if _refers(test)]
         self.facts = [fact for fact in candidates if self.passes(fact)]
+        self._rest: list[Test] | None = None
+
+    @property
+    def rest(self) -> list[Test]:
+        """The tests that are left."""
+        if self._rest is None:
+            self._rest = [test for test in self.pattern.tests if _refers(test)]
+        return self._rest
 
     def passes(self, fact: Fact) -> bool:
-        for test in self._alone:  # noqa: SIM110 - most of a run's time goes here
-            if holds(test, fact, _NOTHING) is not True:
+        for test in self.pattern.tests:  # noqa: SIM110 - most of a run's time goes here
+            if not _refers(test) and holds(test, fact, _NOTHING) is not True:
                 return False
         return True
 

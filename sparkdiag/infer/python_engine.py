@@ -40,9 +40,10 @@ class PythonEngine:
             except BudgetError as error:
                 run.end_round()
                 notes.append(f"{error}; not all rules were tried on all facts")
-        entries = (entry for agenda in self._strata for entry in agenda.entries)
-        cut = sorted({entry.rule.id for entry in entries if id(entry.variant) in run.memory.cut})
-        notes += [f"rule {rule}: too many combinations of facts to try; the rest was left out" for rule in cut]
+        if run.memory.cut:
+            entries = (entry for agenda in self._strata for entry in agenda.entries)
+            cut = sorted({entry.rule.id for entry in entries if id(entry.variant) in run.memory.cut})
+            notes += [f"rule {rule}: too many combinations of facts to try; the rest was left out" for rule in cut]
         return run.result(notes)
 
     def close(self) -> None:
