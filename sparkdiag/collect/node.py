@@ -1,0 +1,248 @@
+"""Everything that is read on one node, over SSH or here: which sessions, in which order, within which time."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import shutil
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from ..capture import Item
+from ..redact import redact
+from ..sections import status_of
+from .commands import COMMANDS, ENOUGH_KIB, FIRST, LISTING, Command, container_commands, node_commands
+from .reach import Host, host_items
+from .scripts import MAX_CONTAINERS, session_script
+from .shell import Went, run_script
+from .ssh import Destination, Master, container_name, resolve, words_of_failure
+
+__all__ = ["NodeSettings", "collect_node", "node_address"]
+
+SESSIONS = 8
+"""Open at once: sshd allows ten on one connection unless told otherwise."""
+_LOGIN_SECONDS = 12.0
+_ORDER = {command.probe: number for number, command in enumerate(COMMANDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """One node of a run. Times are seconds."""
+
+    target: str
+    """Id that the items carry."""
+    destination: Destination | None
+    """None: this machine."""
+    clock: Callable[[], float]
+    """Seconds since the run began."""
+    seconds: float = 60.0
+    """When the run ends, by `clock`."""
+    container: str | None = None
+    """Look into this container, and no other."""
+    login_seconds: float = _LOGIN_SECONDS
+
+
+def node_address(destination: Destination | None) -> str:
+    """What a capture calls the node."""
+    if destination is not None:
+        return destination.shown
+    return re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()).strip(".-") or "localhost"
+
+
+async def collect_node(settings: NodeSettings) -> list[Item]:
+    """Reachability and login (not for this machine), then every command of the list, what happened before what is.
+
+    UsageError for a container's name that cannot be one; whatever the node does is an item.
+    """
+    if settings.container is not None:
+        container_name(settings.container)
+    if settings.destination is None:
+        if shutil.which("sh") is None:
+            return [_not_run(settings, "there is no POSIX shell here")]
+        return await _Node(settings, ["sh", "-s"]).collect()
+    where = await resolve(settings.destination)
+    host = Host(settings.target, where.host, settings.clock, settings.seconds, where.port)
+    looking = asyncio.ensure_future(host_items(host)) if where.direct else None
+    async with AsyncExitStack() as stack:
+        master = await stack.enter_async_context(Master(settings.destination, min(settings.login_seconds, host.left())))
+        at = settings.clock()
+        up = await master.connect()
+        login = _login(settings, master, up, at)
+        items = await _Node(settings, master.argv(), master).collect() if up else []
+        below = await looking if looking is not None else []
+    if not up:
+        return [*below, login, _not_run(settings, f"no login: {login.why}")]
+    return [*items, *below, login]
+
+
+def _login(settings: NodeSettings, master: Master, up: bool, at: float) -> Item:
+    took = round(settings.clock() - at, 4)
+    asked = {"host": settings.destination.host if settings.destination else ""}
+    if up:
+        return Item(settings.target, "ssh-login", "ok", asked=asked, at=round(at, 4), took=took)
+    status, why = words_of_failure(master.errors)
+    if master.missing:
+        status, why = "not-found", master.errors
+    return Item(settings.target, "ssh-login", status, asked=asked, why=why, at=round(at, 4), took=took)
+
+
+def _not_run(settings: NodeSettings, why: str) -> Item:
+    """One item for all commands: each by itself would say the same."""
+    asked = {"probes": [command.probe for command in COMMANDS]}
+    return Item(settings.target, "commands", "skipped", asked=asked, why=why, at=round(settings.clock(), 4))
+
+
+class _Node:
+    """The sessions of one node, and what they gave."""
+
+    def __init__(self, settings: NodeSettings, argv: Sequence[str], master: Master | None = None) -> None:
+        self.settings = settings
+        self.argv = list(argv)
+        self.master = master
+        self.free = asyncio.Semaphore(SESSIONS)
+        self.items: list[tuple[tuple[int, int], Item]] = []
+        """Each with its place in the capture: the container's number, and the command's in the list."""
+
+    async def collect(self) -> list[Item]:
+        """What is left of memory first, alone; then all groups side by side, the cheap ones first in the queue."""
+        first = [command for command in COMMANDS if command.group == FIRST]
+        await self._session(first)
+        if not any(item.status in ("ok", "exit-error") for _, item in self.items):
+            why = next((item.why for _, item in self.items if item.why), "the shell ran nothing")
+            return [_not_run(self.settings, f"no command could be run: {why}")]
+        short = self._short_of_memory()
+        groups = _grouped(command for command in node_commands() if command.group not in (FIRST, LISTING))
+        cheap = [group for group in groups if group[0].cost == "cheap"]
+        heavy = [group for group in groups if group[0].cost == "heavy"]
+        for group in heavy if short else ():
+            for command in group:
+                self._skip(command, short or "")
+        await asyncio.gather(
+            *(self._session(group) for group in cheap),
+            self._containers(short),
+            *(self._session(group) for group in heavy if not short),
+        )
+        return [item for _, item in sorted(self.items, key=lambda one: one[0])]
+
+    async def _containers(self, short: str | None) -> None:
+        listing = [command for command in COMMANDS if command.group == LISTING]
+        await self._session(listing)
+        if self.settings.container is not None:
+            names = [self.settings.container]
+        else:
+            names = _names(next((item for _, item in self.items if item.probe == "docker-ps"), None))
+        sessions = []
+        for number, name in enumerate(names, 1):
+            for group in _grouped(container_commands()):
+                run = [command for command in group if not (short and command.cost == "heavy")]
+                for command in group:
+                    if command not in run:
+                        self._skip(command, short or "", number, name)
+                if run:
+                    sessions.append(self._session(run, number, name))
+        await asyncio.gather(*sessions)
+
+    def _short_of_memory(self) -> str | None:
+        """Why heavy commands are not run."""
+        text = next((item.text for _, item in self.items if item.probe == "meminfo"), "")
+        found = re.search(r"^MemAvailable: +(\d{1,12}) kB$", text, re.M)
+        if found is None or int(found[1]) >= ENOUGH_KIB:
+            return None
+        return (
+            f"only {int(found[1]) / 2**20:.1f} GiB are available: what starts programs or reads long logs is not run "
+            "on a node that is short of memory"
+        )
+
+    async def _session(self, commands: Sequence[Command], number: int = 0, container: str | None = None) -> None:
+        """Run some commands one after the other in a session of their own; an item for each, whatever happens."""
+        async with self.free:
+            left = self.settings.seconds - self.settings.clock()
+            if left <= 0.2:
+                for command in commands:
+                    self._skip(command, "the time for this run was used up", number, container)
+                return
+            if self.master is not None and not self.master.up:
+                for command in commands:
+                    self._skip(command, "the connection to the node was lost", number, container)
+                return
+            run = secrets.token_hex(6)
+            try:
+                session = await run_script(
+                    self.argv, session_script(run, commands, container), run, commands,
+                    now=self.settings.clock, seconds=left,
+                )  # fmt: skip
+            except OSError as error:
+                for command in commands:
+                    self._skip(command, f"no shell could be started: {error.strerror}", number, container)
+                return
+        went = {one.probe: one for one in session.sections}
+        said = redact(session.errors.decode("utf-8", "replace").strip().split("\n")[-1])[:200]
+        for command in commands:
+            if command.probe in went:
+                item = self._item(command, went[command.probe], session.left)
+                self.items.append(((number, _ORDER[command.probe]), item))
+            elif session.left is not None:
+                self._skip(command, f"not reached: {session.left}", number, container)
+            elif not session.sections and not any(command.only_if for command in commands):
+                told = f" ({said})" if said else ""
+                self._skip(command, f"the login gave no shell that runs POSIX sh{told}", number, container)
+
+    def _item(self, command: Command, went: Went, left: str | None) -> Item:
+        raw = bytes(went.output)
+        truncated = len(raw) >= command.limit
+        if truncated:  # a line that was cut may hold half a secret: its other half would have told what it is
+            raw = raw[: raw.rfind(b"\n") + 1] if "tail -c" not in command.shell else raw[raw.find(b"\n") + 1 :]
+        text = redact(raw.decode("utf-8", "replace"))
+        status = status_of(went.code, text)
+        why = None
+        if went.code is None:
+            why = left or "the session broke off"
+            status = "reset" if left and "broke off" in left else "timeout"
+        elif status == "timeout":
+            why = f"ended after {command.seconds:g} s" if went.code == 124 else "killed"
+        elif status == "denied":
+            why = f"needs {command.right}" if command.right else (text.strip().split("\n")[-1][:200] or None)
+        elif status == "not-found":
+            why = f"{command.needs or 'it'} is not there" if went.code == 127 else text.strip().split("\n")[-1][:200]
+        return Item(
+            target=self.settings.target,
+            probe=command.probe,
+            status=status,
+            asked={"command": went.command},
+            why=why,
+            code=went.code,
+            at=went.at,
+            took=went.took,
+            truncated=truncated,
+            text=text,
+        )
+
+    def _skip(self, command: Command, why: str, number: int = 0, container: str | None = None) -> None:
+        asked = {"container": container} if container is not None else {}
+        item = Item(
+            self.settings.target, command.probe, "skipped", asked=asked, why=why, at=round(self.settings.clock(), 4)
+        )
+        self.items.append(((number, _ORDER[command.probe]), item))
+
+
+def _grouped(commands: Iterable[Command]) -> list[list[Command]]:
+    groups: dict[str, list[Command]] = {}
+    for command in commands:
+        groups.setdefault(command.group, []).append(command)
+    return list(groups.values())
+
+
+_UP = re.compile(r"\sUp (?:\d|About|Less)")
+_ROW = re.compile(r"[0-9a-f]{12}\s.*\s([A-Za-z0-9][A-Za-z0-9_.-]{0,127})\s*\Z")
+
+
+def _names(listing: Item | None) -> list[str]:
+    """The containers to look into: those that run, then the newest. Names are checked again: they go into commands."""
+    if listing is None or listing.status != "ok":
+        return []
+    rows = [(row[1], _UP.search(line) is not None) for line in listing.text.split("\n") if (row := _ROW.match(line))]
+    ordered = [name for name, up in rows if up] + [name for name, up in rows if not up]
+    return list(dict.fromkeys(ordered))[:MAX_CONTAINERS]
