@@ -10,10 +10,10 @@ import sparkdiag
 ROOT = Path(sparkdiag.__file__).parent
 LAYERS = {
     "facts": set(),
-    "observe": {"facts", "capture", "errors", "redact"},
+    "observe": {"facts", "capture", "errors", "redact", "sections"},
     "derive": {"facts"},
     "infer": {"facts", "diagnosis", "errors"},
-    "collect": {"facts", "capture", "errors", "redact", "secret_names"},
+    "collect": {"facts", "capture", "errors", "redact", "sections", "secret_names"},
     "report": {"diagnosis", "errors"},
 }
 """What each package may import of sparkdiag beside itself."""

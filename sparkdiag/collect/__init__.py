@@ -1,7 +1,7 @@
 """Live probes. Collect asks and notes what came back; it interprets nothing.
 
 Every function returns items with their secrets removed, and never raises for anything that an endpoint does. UsageError
-is raised for an address or key that cannot be used.
+is raised for an address, a key or a name that cannot be used.
 """
 
 from __future__ import annotations
@@ -12,19 +12,28 @@ from .settings import Settings
 
 if TYPE_CHECKING:
     from .address import parse_address
+    from .below import collect_endpoint
     from .endpoint import collect_active, collect_passive, collect_probe
+    from .node import NodeSettings, collect_node
 
-__all__ = ["Settings", "collect_active", "collect_passive", "collect_probe", "parse_address"]
+__all__ = [
+    "NodeSettings",
+    "Settings",
+    "collect_active",
+    "collect_endpoint",
+    "collect_node",
+    "collect_passive",
+    "collect_probe",
+    "parse_address",
+]
+
+_HOMES = {"parse_address": "address", "collect_endpoint": "below", "NodeSettings": "node", "collect_node": "node"}
 
 
 def __getattr__(name: str) -> object:
     """The probes need httpx and asyncio: imported when they are used."""
-    if name == "parse_address":
-        from .address import parse_address
-
-        return parse_address
     if name in __all__:
-        from . import endpoint
+        from importlib import import_module
 
-        return getattr(endpoint, name)
+        return getattr(import_module(f".{_HOMES.get(name, 'endpoint')}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -32,6 +32,8 @@ class Settings:
     """When the run ends, by `clock`: no probe goes on after that."""
     clock: Callable[[], float] | None = None
     """Seconds since the run began. Without one, each call begins a run."""
+    ssh_port: int = 22
+    """Of the endpoint's host, for the look at it where the endpoint does not answer."""
     connect_seconds: float = 5.0
     answer_seconds: float = 10.0
     """For a route that generates nothing."""
