@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from ..facts import Value
+from .patterns import lazy
 
 __all__ = ["read_bytes", "read_capture", "read_seconds"]
 
@@ -20,11 +20,11 @@ _UNITS = {
 """The kernel's kB is 1,024 bytes; MB, GB and TB are powers of ten, as binary units are written MiB, GiB or M, G."""
 
 _NUMBER = r"[-+]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]*)\s*")
-_CLOCK = re.compile(r"\s*(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\s*")
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|µs|ns|[smhd]|sec|secs|seconds?|min|mins|minutes?|hours?|days?)\b")
+_QUANTITY = lazy(rf"\s*({_NUMBER})\s*([A-Za-z]*)\s*")
+_CLOCK = lazy(r"\s*(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\s*")
+_SPAN = lazy(r"(\d+(?:\.\d+)?)\s*(ms|us|µs|ns|[smhd]|sec|secs|seconds?|min|mins|minutes?|hours?|days?)\b")
 _SPANS = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_VERSION = re.compile(r"\d+(?:\.\d+)*[\w.+-]*")
+_VERSION = lazy(r"\d+(?:\.\d+)*[\w.+-]*")
 
 
 def read_capture(kind: str, text: str) -> Value:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .patterns import lazy
+
 __all__ = ["EACH", "At", "Filter", "Made", "Path", "Shape", "json_or", "object_literal", "read_filter"]
 
 Path = tuple[Any, ...]
@@ -53,7 +55,7 @@ class Filter:
     """-r: texts are printed without quotes."""
 
 
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"\s*(?:(?P<string>\"(?:[^\"\\]|\\.)*\")|(?P<number>-?\d+(?:\.\d+)?)|(?P<field>\.[A-Za-z_]\w*)|(?P<name>[@$]?[A-Za-z_]\w*)|"
     r"(?P<op>//|==|!=|<=|>=|\.\.|[.\[\]{}(),:|?+\-*/<>]))"
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 from .launch_docker import FROM_CALLER, Container, image_engine, read_run
 from .launch_options import Options, read_options, typed
+from .patterns import lazy
 from .shell import balanced, leading_assignments, lists, pipeline, words
 from .transcript_commands import unwrap
 from .wordlists import words_of
@@ -16,10 +17,10 @@ from .wordlists import words_of
 __all__ = ["Shown", "engine_args", "launches_of_command", "launches_of_text", "of_container", "shown_of_argv"]
 
 MAX_COMMANDS = 400
-_SECRET = re.compile(r"\[secret: [^\]\n]{1,60}\]")
+_SECRET = lazy(r"\[secret: [^\]\n]{1,60}\]")
 _NBSP = "\u00a0"
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)\Z", re.S)
-_DIRECTIVE = re.compile(r"(?P<key>[A-Z][a-z][A-Za-z]+)=(?P<value>.*)\Z")
+_ASSIGNMENT = lazy(r"([A-Za-z_]\w*)\+?=(.*)\Z", re.S)
+_DIRECTIVE = lazy(r"(?P<key>[A-Z][a-z][A-Za-z]+)=(?P<value>.*)\Z")
 _SYSTEMD = words_of(
     "Restart RestartSec TimeoutStartSec TimeoutStopSec User Group Type KillMode PrivateTmp RemoveIPC LimitMEMLOCK "
     "After Requires Wants WantedBy EnvironmentFile WorkingDirectory MemoryMax OOMScoreAdjust"
@@ -246,7 +247,7 @@ def engine_args(form: str, engine: str | None, argv: Sequence[str]) -> Shown:
     return Shown(form, engine, model=str(model) if model is not None else None, flags=flags)
 
 
-_PROGRAMS = re.compile(
+_PROGRAMS = lazy(
     r"(?:.*/)?(?:vllm|python[\d.]*|sglang|bash|sh|ray|llama-server|trtllm-serve|env|exec|nohup|uv|torchrun)\Z"
 )
 

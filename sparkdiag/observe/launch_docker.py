@@ -10,6 +10,7 @@ from typing import Any
 from ..facts import Value
 from .captures import read_bytes
 from .launch_options import Options, typed
+from .patterns import lazy
 from .wordlists import words_of
 
 __all__ = ["FROM_CALLER", "Container", "from_compose", "from_inspect", "image_engine", "read_run"]
@@ -102,11 +103,11 @@ def _size(value: Any) -> Value:
 
 
 _ENGINES = (
-    ("sglang", re.compile(r"(?i)sglang|/sgl[-:/]")),
-    ("vllm", re.compile(r"(?i)vllm")),
-    ("tensorrt-llm", re.compile(r"(?i)tensorrt-?llm|trtllm")),
-    ("llamacpp", re.compile(r"(?i)llama[._-]?cpp|llama-server")),
-    ("ollama", re.compile(r"(?i)ollama")),
+    ("sglang", lazy(r"(?i)sglang|/sgl[-:/]")),
+    ("vllm", lazy(r"(?i)vllm")),
+    ("tensorrt-llm", lazy(r"(?i)tensorrt-?llm|trtllm")),
+    ("llamacpp", lazy(r"(?i)llama[._-]?cpp|llama-server")),
+    ("ollama", lazy(r"(?i)ollama")),
 )
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from ..facts import Fact, Source
 from ..facts.engine import EngineSeen
 from ..facts.piece import Piece
+from .patterns import lazy
 
 __all__ = ["observe_images"]
 
 _RELEASES = (
-    ("vllm", re.compile(r"\bvllm/vllm-openai(?:-\w+)?:v?(?P<version>\d+\.\d+\.\d+(?:\.?(?:rc|post|dev)\d+)?)")),
-    ("sglang", re.compile(r"\blmsysorg/sglang(?:-\w+)?:v?(?P<version>\d+\.\d+\.\d+(?:\.?(?:rc|post|dev)\d+)?)")),
+    ("vllm", lazy(r"\bvllm/vllm-openai(?:-\w+)?:v?(?P<version>\d+\.\d+\.\d+(?:\.?(?:rc|post|dev)\d+)?)")),
+    ("sglang", lazy(r"\blmsysorg/sglang(?:-\w+)?:v?(?P<version>\d+\.\d+\.\d+(?:\.?(?:rc|post|dev)\d+)?)")),
 )
-_RUNNING = re.compile(r"(?:docker|podman|nerdctl)(?: compose| container)? (?:ps|inspect)\b|kubectl (?:get|describe)\b")
+_RUNNING = lazy(r"(?:docker|podman|nerdctl)(?: compose| container)? (?:ps|inspect)\b|kubectl (?:get|describe)\b")
 
 
 def observe_images(piece: Piece) -> list[Fact]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..facts import Value
+from .patterns import lazy
 from .wordlists import words_of
 
 __all__ = ["Options", "add", "flatten", "read_options", "typed"]
@@ -46,9 +47,9 @@ _COUNTED = words_of(
     "max_model_len max_num_batched_tokens max_num_seqs context_length max_total_tokens chunked_prefill_size "
     "max_prefill_tokens kv_cache_memory_bytes long_prefill_token_threshold"
 )  # fmt: skip
-_HUMAN = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])\Z")
+_HUMAN = lazy(r"(\d+(?:\.\d+)?)([kKmMgGtT])\Z")
 _SCALES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\Z")
+_NUMBER = lazy(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\Z")
 _MAX_OPTIONS = 600
 _MAX_TEXT = 4000
 

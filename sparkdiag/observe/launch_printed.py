@@ -9,13 +9,14 @@ from typing import Any
 from .launch_commands import Shown, engine_args, of_container, shown_of_argv
 from .launch_docker import from_inspect
 from .launch_options import Options, add, typed
+from .patterns import lazy
 from .shell import pipeline
 
 __all__ = ["args_of_line", "launches_of_output"]
 
-_ENV_LINE = re.compile(r"(?:export )?([A-Za-z_]\w*)=(.*)\Z")
+_ENV_LINE = lazy(r"(?:export )?([A-Za-z_]\w*)=(.*)\Z")
 _GREPS = frozenset({"grep", "egrep", "rg", "head", "tail", "sed", "awk", "cut"})
-_ENGINE_WORD = re.compile(r"sglang|launch_server|context-length|mem-fraction-static|model-path|tp-size")
+_ENGINE_WORD = lazy(r"sglang|launch_server|context-length|mem-fraction-static|model-path|tp-size")
 
 
 def launches_of_output(command: str, text: str, document: Any) -> list[Shown]:
@@ -151,8 +152,8 @@ def _processes(text: str, partial: bool) -> list[Shown]:
     return [shown] if shown is not None else []
 
 
-_NON_DEFAULT = re.compile(r"non-default args: (\{.*)")
-_SERVER_ARGS = re.compile(r"server_args=(?:ServerArgs|PortArgs)?\((.*)|server_args: ?(\{.*)")
+_NON_DEFAULT = lazy(r"non-default args: (\{.*)")
+_SERVER_ARGS = lazy(r"server_args=(?:ServerArgs|PortArgs)?\((.*)|server_args: ?(\{.*)")
 MAX_ARGS = 60_000
 
 

@@ -10,12 +10,13 @@ from typing import Any
 from .launch_commands import Shown, launches_of_command, of_container
 from .launch_docker import from_compose, image_engine
 from .launch_options import Options, add, typed
+from .patterns import lazy
 
 __all__ = ["launches_of_compose", "launches_of_recipe"]
 
 MAX_TEXT = 200_000
-_NUMBERED = re.compile(r"^\d+[:-]", re.M)
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_NUMBERED = lazy(r"^\d+[:-]", re.M)
+_PLACEHOLDER = lazy(r"\{(\w+)\}")
 
 
 def load(text: str) -> Any:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from ..facts import Signature
+from .patterns import lazy
 
 __all__ = ["ECHO", "MARKERS", "PHASES", "RESTARTS", "Marker", "is_spoken_code"]
 
@@ -81,13 +80,13 @@ SIGNATURES: tuple[Signature, ...] = tuple(
 RESTARTS = frozenset({"loading", "profiling"})
 """Phases that no server comes back to: seen after serving or failing, they belong to another run."""
 
-ECHO = re.compile(
+ECHO = lazy(
     r"Received request \S+: |Receive: obj=|Finish: obj=|Generated response |COMMAND=|CRON\[\d+\]: |\bCMD \(|"
     r"prompt: ['\"]|SchedulerOutput\(|bash -c |\bgrep -"
 )
 """What follows these words is what somebody asked or typed, not what happened."""
 
-_SPOKEN = re.compile(r"\s{2,}(?:raise \w|logger\.\w|log\.\w|warnings\.warn|print\(|[rf]{0,2}[\"'])")
+_SPOKEN = lazy(r"\s{2,}(?:raise \w|logger\.\w|log\.\w|warnings\.warn|print\(|[rf]{0,2}[\"'])")
 
 
 def is_spoken_code(message: str) -> bool:

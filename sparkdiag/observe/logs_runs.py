@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from ..facts.piece import Piece
 from .logs_markers import PHASES, RESTARTS, Marker
+from .patterns import lazy
 from .prefixes import LogLine
 
 __all__ = ["Run", "StreamKey", "Streams"]
@@ -16,7 +16,7 @@ _FEW = 5.0
 """Seconds after a failure in which other processes still finish their lines."""
 _APART = 20.0
 """Seconds between first lines of different processes that make them different starts."""
-_ONE_OF_ITS_KIND = re.compile(r"(?:EngineCore(?:_DP\d+)?|Worker(?:_(?:DP|PP|TP|EP)\d+)+)\Z")
+_ONE_OF_ITS_KIND = lazy(r"(?:EngineCore(?:_DP\d+)?|Worker(?:_(?:DP|PP|TP|EP)\d+)+)\Z")
 
 
 @dataclass(slots=True, eq=False)

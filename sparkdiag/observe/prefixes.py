@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .patterns import lazy
+
 __all__ = ["LogLine", "parse_line", "rank_of"]
 
 MAX_LAYERS = 8
@@ -73,7 +75,7 @@ def _offset(zone: str | None) -> float | None:
     return float(-east if zone[0] == "-" else east)
 
 
-_RANK = re.compile(r"(?:(?:DP|PP|TP|EP|CP|PCP|DCP)\d+(?:[ _]|$))+")
+_RANK = lazy(r"(?:(?:DP|PP|TP|EP|CP|PCP|DCP)\d+(?:[ _]|$))+")
 
 
 def rank_of(name: str) -> str | None:
@@ -239,12 +241,11 @@ _TABLE: tuple[tuple[str, str, _Layer], ...] = (
     ("A", r"(?P<host>[A-Za-z][\w.-]*):(?P<pid>\d+):\d+ \[\d+\] ", _nccl),
 )
 _LAYERS: dict[str, tuple[tuple[re.Pattern[str], _Layer], ...]] = {
-    start: tuple((re.compile(pattern), layer) for starts, pattern, layer in _TABLE if start in starts)
-    for start in "0A(["
+    start: tuple((lazy(pattern), layer) for starts, pattern, layer in _TABLE if start in starts) for start in "0A(["
 }
-_COMPOSED = re.compile(r"(?P<name>[A-Za-z][\w.-]*) *\| ?")
+_COMPOSED = lazy(r"(?P<name>[A-Za-z][\w.-]*) *\| ?")
 
-_FOLDED = re.compile(r"\[repeated (\d+)x across cluster\]")
+_FOLDED = lazy(r"\[repeated (\d+)x across cluster\]")
 
 
 def parse_line(text: str) -> LogLine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from .patterns import lazy
 from .shell import balanced, heredoc_word
 from .wordlists import words_of
 
@@ -29,7 +30,7 @@ class Typed:
 
 _ENV = r"(?:\((?:[\w./-]+)\)[ ]?)*"
 _PROMPTS = tuple(
-    re.compile(pattern)
+    lazy(pattern)
     for pattern in (
         rf"{_ENV}\[(?P<user>[\w.-]+)@(?P<host>[\w.-]+)[ :][^\]]*\][$#%] ?(?P<rest>.*)",
         rf"{_ENV}(?P<user>[a-z_][\w.-]*)@(?P<host>[\w.-]+)(?::| )?"
@@ -42,10 +43,10 @@ _PROMPTS = tuple(
         r"(?:PS )?[A-Z]:\\[^>]*> ?(?P<rest>.*)",
     )
 )
-_WEAK = re.compile(r"(?:#|%|>|\+{1,3}) (?P<rest>\S.*)")
+_WEAK = lazy(r"(?:#|%|>|\+{1,3}) (?P<rest>\S.*)")
 """Signs that also begin comments, quotations and traces: prompts only before what must be a command."""
 
-_PYTHON = re.compile(r">>> ?(?P<rest>.*)")
+_PYTHON = lazy(r">>> ?(?P<rest>.*)")
 
 _BARE = {
     "docker": "run logs ps exec inspect compose image images info system events stats version pull start "
@@ -86,9 +87,9 @@ _ALSO_ENGLISH = words_of(
     "head tail less test sort watch find source tee stat strings time top free date env mount cat cut make id strace"
 )
 """Words that remarks begin with as well: commands only before an option or a path."""
-_PLAIN_ARGUMENT = re.compile(r"-{1,2}\w|[/~|]|\./")
-_ARGUMENT = re.compile(r"-{1,2}[\w?]|[./~$'\"{(<>|&@]|\d|[\w.-]*[./:=@*][\w./:@*-]*|\S+\.\w{1,5}\Z")
-_PROSE = re.compile(
+_PLAIN_ARGUMENT = lazy(r"-{1,2}\w|[/~|]|\./")
+_ARGUMENT = lazy(r"-{1,2}[\w?]|[./~$'\"{(<>|&@]|\d|[\w.-]*[./:=@*][\w./:@*-]*|\S+\.\w{1,5}\Z")
+_PROSE = lazy(
     r"(?:is|are|was|were|shows?|says?|said|gives?|prints?|reports?|works?|worked|fails?|failed|the|a|an|and|or|but|on|in|for|"
     r"with|from|to|of|that|this|it|as|not|no|still|then|when|after|before|does|did|has|had|will|can|output|returns?|crashe[sd]|hangs?)\b"
 )
@@ -188,7 +189,7 @@ def _whole(lines: list[str], at: int, first: str, host: str | None, user: str | 
     return _typed(text, at, end, host, user)
 
 
-_CLOSING = re.compile(r"\s*[}\]]+\s*['\"](?:\s*(?:[|>2&\\].*)?)\Z")
+_CLOSING = lazy(r"\s*[}\]]+\s*['\"](?:\s*(?:[|>2&\\].*)?)\Z")
 
 
 def _unclosed(lines: list[str], at: int, first: str, limit: int, host: str | None, user: str | None) -> Typed:
@@ -212,8 +213,8 @@ def _continuation(line: str) -> str:
     return line[2:] if line.startswith("> ") else "" if line == ">" else line
 
 
-_LOOP = re.compile(r"\s*(for|while|until|if)\s")
-_DONE = re.compile(r"(?:^|[;\s])(?:done|fi)\b")
+_LOOP = lazy(r"\s*(for|while|until|if)\s")
+_DONE = lazy(r"(?:^|[;\s])(?:done|fi)\b")
 
 
 def _goes_on(text: str) -> bool:
@@ -225,7 +226,7 @@ def _goes_on(text: str) -> bool:
     return bool(_LOOP.match(text)) and not _DONE.search(text)
 
 
-_REMARK = re.compile(r"\s+#\s+([^'\"]*)\Z|\s{3,}\(([^()]*)\)\Z")
+_REMARK = lazy(r"\s+#\s+([^'\"]*)\Z|\s{3,}\(([^()]*)\)\Z")
 
 
 def _typed(text: str, at: int, end: int, host: str | None, user: str | None) -> Typed:

@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .patterns import lazy
+
 __all__ = ["Simple", "after_words", "balanced", "heredoc_word", "leading_assignments", "lists", "pipeline", "words"]
 
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_]\w*)\1")
+_HEREDOC = lazy(r"<<-?\s*(['\"]?)([A-Za-z_]\w*)\1")
 
 
 def heredoc_word(text: str) -> str | None:
@@ -125,7 +127,7 @@ def _parenthesis(text: str, at: int) -> int:
     return len(text)
 
 
-_PLAIN = re.compile(r"[^'\"\\$`\s;|&<>()]+")
+_PLAIN = lazy(r"[^'\"\\$`\s;|&<>()]+")
 
 
 def _word(text: str, at: int) -> tuple[str, int]:
@@ -257,7 +259,7 @@ def pipeline(text: str) -> list[Simple]:
     return out
 
 
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=(.*)\Z", re.S)
+_ASSIGNED = lazy(r"([A-Za-z_]\w*)\+?=(.*)\Z", re.S)
 
 
 def leading_assignments(text: str) -> tuple[list[tuple[str, str]], str]:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ..facts import Signature
+from .patterns import lazy
 from .prefixes import parse_line
 from .wordlists import words_of
 
@@ -15,7 +16,7 @@ EXCEPTION_ID = "_exception"
 
 _ENDINGS = "Error|Exception|ExceptionGroup|OutOfResources|Interrupt|Timeout|Exit|Failure|Died"
 _TYPE = rf"(?P<type>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*)?(?:{_ENDINGS}))"
-_LINE = re.compile(rf"(?:\[rank\d+\]: ?)?(?:ray::\S+ )?{_TYPE}(?:: (?P<message>.*)|\((?P<called>.*)\)|:?\s*)\Z", re.S)
+_LINE = lazy(rf"(?:\[rank\d+\]: ?)?(?:ray::\S+ )?{_TYPE}(?:: (?P<message>.*)|\((?P<called>.*)\)|:?\s*)\Z", re.S)
 EXCEPTION = Signature(
     EXCEPTION_ID,
     (
@@ -37,13 +38,13 @@ EXCEPTION = Signature(
     pieces=("log",),
     benign=True,
 )
-_FRAME = re.compile(r"File \"(?P<file>[^\"]+)\", line \d+, in (?P<function>\S+)")
-_ENDED = re.compile(r"(?:\A|[\])] |: )(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|OutOfResources|Timeout)(?::|\(|\Z)")
+_FRAME = lazy(r"File \"(?P<file>[^\"]+)\", line \d+, in (?P<function>\S+)")
+_ENDED = lazy(r"(?:\A|[\])] |: )(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|OutOfResources|Timeout)(?::|\(|\Z)")
 """The last line of an earlier exception: frames above it are not this one's."""
 _BARE = frozenset({"Error", "Failure", "Timeout", "Exit", "Interrupt"})
 """Words that programs of all kinds begin a sentence with; alone they are no class of an exception."""
-_CHAIN = re.compile(r"was the direct cause of the following|During handling of the above exception")
-_RELAY = re.compile(
+_CHAIN = lazy(r"was the direct cause of the following|During handling of the above exception")
+_RELAY = lazy(
     r"Engine core initialization failed|EngineCore encountered an issue|WorkerProc initialization failed due to|"
     r"Executor failed|See (?:root cause|stack trace)|EngineDeadError|background process|cancelled|"
     r"Connection (?:reset|closed|aborted) by peer|Broken pipe|died unexpectedly|RayTaskError|ActorDiedError|"

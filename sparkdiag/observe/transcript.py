@@ -13,7 +13,6 @@ jq_shapes); `at` is the seconds that the text says passed before it (sleep), for
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from typing import Any
 
 from ..facts import NOWHERE, Where
 from ..facts.piece import Piece
+from .patterns import lazy
 from .prompts import Typed
 from .transcript_clean import clean_text
 from .transcript_kinds import JsonTries
@@ -189,7 +189,7 @@ def _names(found: list[Segment], book: _Book) -> NodeNames:
     return names
 
 
-_CHANGE = re.compile(
+_CHANGE = lazy(
     r"(?i)\bonly change\b|\bnothing (?:else )?(?:was )?changed\b|\brestarted\b|"
     r"\bsecond (?:start|run|try|attempt|launch)\b|"
     r"\bafter (?:a |the |an )?(?:restart|reboot|change|fix|upgrade|downgrade|re-?install)\b|\bstarted with(?:out)?\b|"
@@ -198,7 +198,7 @@ _CHANGE = re.compile(
 )
 
 
-_SLEEP = re.compile(r"sleep (\d+(?:\.\d+)?)([smh]?)\Z")
+_SLEEP = lazy(r"sleep (\d+(?:\.\d+)?)([smh]?)\Z")
 
 
 def _pieces(found: list[Segment], names: NodeNames, lines: list[str], book: _Book) -> list[Piece]:

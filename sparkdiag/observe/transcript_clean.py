@@ -6,13 +6,13 @@ Nothing here joins or drops a line, so that numbers stay exact in the text as it
 from __future__ import annotations
 
 import html
-import re
 
+from .patterns import lazy
 from .transcript_jsonlog import unwrap_json_lines
 
 __all__ = ["Cleaned", "clean_text", "plain_lines"]
 
-_ANSI = re.compile(
+_ANSI = lazy(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor moves
     r"|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)"  # titles and other strings for the terminal
     r"|\x1b[ -/]*[0-~]"
@@ -21,12 +21,12 @@ _ANSI = re.compile(
     r"|[\x00\x07\x0e\x0f\x7f\ufeff]"
 )
 _MARKED = ("\x1b", "^[[", "\\u001b[", "\\u001B[", "\\x1b[", "\\x1B[", "\\033[", "#033[", "m", "\x00", "\x07", "\ufeff")
-_BACKSPACES = re.compile(r"[^\x08\n]?\x08")
-_ENTITY = re.compile(r"&(?:lt|gt|quot|apos|nbsp|amp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
-_QUOTE = re.compile(r" {0,3}>[ \t]?")
-_FENCE = re.compile(r"\s{0,12}(?:`{3,}|~{3,})\s*(?P<language>[\w+#.-]*)[^`]*\Z")
-_TAG_LINE = re.compile(r"\s*(?:</?(?:details|summary|pre|code|p|br|div|blockquote)(?: [^<>]{0,80})?/?>\s*)+\Z")
-_CURL_SENT = re.compile(r"> ?(?:$|[A-Z]+ \S+ HTTP/\d|[A-Za-z][A-Za-z-]{1,30}: )")
+_BACKSPACES = lazy(r"[^\x08\n]?\x08")
+_ENTITY = lazy(r"&(?:lt|gt|quot|apos|nbsp|amp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
+_QUOTE = lazy(r" {0,3}>[ \t]?")
+_FENCE = lazy(r"\s{0,12}(?:`{3,}|~{3,})\s*(?P<language>[\w+#.-]*)[^`]*\Z")
+_TAG_LINE = lazy(r"\s*(?:</?(?:details|summary|pre|code|p|br|div|blockquote)(?: [^<>]{0,80})?/?>\s*)+\Z")
+_CURL_SENT = lazy(r"> ?(?:$|[A-Z]+ \S+ HTTP/\d|[A-Za-z][A-Za-z-]{1,30}: )")
 _MAX_QUOTES = 8
 
 

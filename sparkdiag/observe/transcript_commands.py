@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 
+from .patterns import lazy
 from .shell import after_words, lists, pipeline, words
 from .wordlists import words_of
 
@@ -15,7 +16,7 @@ _MAX_WRAPS = 6
 _SSH_VALUES = words_of("-o -p -i -l -L -R -D -F -J -W -b -c -E -e -I -m -O -Q -S -w -B")
 _EXEC_VALUES = words_of("-e --env -u --user -w --workdir --env-file --index --detach-keys -f --file -p --project-name")
 _TRIVIAL = words_of("true exit hostname whoami uptime echo : id pwd")
-_SSH_ERROR = re.compile(
+_SSH_ERROR = lazy(
     r"ssh: |Permission denied \(|Host key verification failed|banner exchange|"
     r"Connection (?:timed out|refused|closed|reset)|"
     r"Could not resolve hostname|kex_exchange_identification|Too many authentication failures|No route to host"
@@ -120,13 +121,13 @@ def log_source(command: str) -> tuple[bool, str | None]:
     return False, None
 
 
-_ONE_LINE = re.compile(
+_ONE_LINE = lazy(
     r"(?:date|uname|hostname|whoami|nproc|arch|pwd|id|getconf)\b|loginctl show-user .*-p \S+\s*\Z|"
     r"busctl get-property\b|"
     r"systemctl (?:--user )?is-(?:active|enabled)\b|cat /sys/class/thermal/\S+\s*\Z|cat /proc/sys/\S+\s*\Z|"
     r"git .*\blog -1\b|stat -c\b"
 )
-_NO_LINES = re.compile(
+_NO_LINES = lazy(
     r"(?:sleep|cd|export|source|set|unset|true|mkdir|touch|rm|kill|pkill|sync|clear|chmod|wait)\b|[A-Za-z_]\w*=\S*\Z"
 )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .jq_filters import Filter
 from .jq_shapes import json_values, restore
+from .patterns import lazy
 from .transcript_curl import Curl, request_body
 
 __all__ = ["Answer", "exchanges", "read_http", "starts_http"]
@@ -18,7 +19,7 @@ _WRITE_OUT = {
     "time_starttransfer": r"(?P<ttfb>\d+[.,]\d+)", "size_download": r"\d+", "exitcode": r"(?P<exit>\d+)",
     "errormsg": r"(?P<error>[^\n]*)",
 }  # fmt: skip
-_CURL_ERROR = re.compile(r"^curl: \((?P<code>\d+)\) ?(?P<words>.*)$", re.M)
+_CURL_ERROR = lazy(r"^curl: \((?P<code>\d+)\) ?(?P<words>.*)$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +127,13 @@ def _shaped(curl: Curl, shaped: Filter, text: str, answer: Answer) -> list[Answe
     return [replace(answer, meta=meta)]
 
 
-_REQUEST = re.compile(
+_REQUEST = lazy(
     r"(?P<method>GET|POST|PUT|DELETE|HEAD|OPTIONS|PATCH) (?P<url>(?:https?://[^\s/]+)?/\S*)(?: HTTP/[\d.]+)?"
     r"(?P<body>\s+[{].*)?\s*\Z"
 )
-_STATUS = re.compile(r"HTTP/\d(?:\.\d)? (?P<status>\d{3})(?: (?P<reason>[A-Za-z -]*))?\s*\Z")
-_HEADER = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9-]{1,40}): ?(?P<value>.*)\Z")
-_VERBOSE = re.compile(r"[*<>{}] |[*<>]\Z|\* |[{}] \[\d+ bytes data\]|  % Total|  ? ? ?\d+ ")
+_STATUS = lazy(r"HTTP/\d(?:\.\d)? (?P<status>\d{3})(?: (?P<reason>[A-Za-z -]*))?\s*\Z")
+_HEADER = lazy(r"(?P<name>[A-Za-z][A-Za-z0-9-]{1,40}): ?(?P<value>.*)\Z")
+_VERBOSE = lazy(r"[*<>{}] |[*<>]\Z|\* |[{}] \[\d+ bytes data\]|  % Total|  ? ? ?\d+ ")
 
 
 def starts_http(line: str) -> bool:

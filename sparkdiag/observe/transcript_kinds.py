@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from .patterns import lazy
 from .wordlists import words_of
 
 __all__ = [
@@ -13,7 +14,7 @@ __all__ = [
     "kind_of", "looks_logged", "sse_block", "yaml_block",
 ]  # fmt: skip
 
-_LOGGED = re.compile(
+_LOGGED = lazy(
     r"(?:[\w.-]+ *\| )?(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:Z|[+-]\d\d:?\d\d)? )?(?:"
     r"\([A-Za-z_][\w:.-]*(?: [A-Z]{2}\d+)*(?:,? (?:pid|ip|rank)=[\w.:-]+)+\)"
     r"|\((?:raylet|autoscaler[^()]{0,12}|gcs_server)\) "
@@ -31,7 +32,7 @@ _LOGGED = re.compile(
     r"|\[TensorRT-LLM\]"
     r")"
 )
-_ALSO_LOGGED = re.compile(
+_ALSO_LOGGED = lazy(
     r"Traceback \(most recent call last\):|Fatal Python error: |Loading safetensors checkpoint shards: +\d+%|"
     r"Capturing CUDA graphs?[ (]|(?:\w+\.)*\w+(?:Error|Exception|OutOfResources): |NCCL (?:WARN|INFO|ERROR)|nanobind: |"
     r"The server is fired up|Health check failed\.|Process \w+-\d+:|Killed\Z|Segmentation fault|"
@@ -46,7 +47,7 @@ def looks_logged(line: str) -> bool:
     return _LOGGED.match(line) is not None
 
 
-_SYSTEM = re.compile(
+_SYSTEM = lazy(
     r"(?:\([A-Za-z_]\w* pid=\d+\) )?INFO: +[\d.]+:\d+ - \"[A-Z]+ /"
     r"|\([A-Za-z_]\w* pid=\d+(?:, ip=[\d.]+)?\) (?:DEBUG|INFO|WARNING|ERROR)\b"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]+ (?:kernel|systemd\S*|[\w@./-]+\[\d+\]): "
@@ -66,7 +67,7 @@ def is_log_line(line: str) -> bool:
     return _LOGGED.match(line) is not None or _ALSO_LOGGED.search(line[:400]) is not None
 
 
-_METRIC = re.compile(
+_METRIC = lazy(
     r"(?:# (?:HELP|TYPE) [a-zA-Z_:]|"
     r"(?:vllm|sglang|ray|process|python|http|trtllm|llamacpp|nvidia|DCGM|tgi|node|up)[\w:]*"
     r"(?:\{[^}]*\})? +[-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|NaN|[Ii]nf)(?: \d+)?\s*\Z)"
@@ -78,14 +79,14 @@ def is_metric(line: str) -> bool:
     return _METRIC.match(line) is not None
 
 
-_ENV = re.compile(r"(?:export +|set -gx +|Environment=|- )?\"?[A-Z][A-Z0-9_]{2,}=\S*.*\Z")
-_LAUNCH = re.compile(
+_ENV = lazy(r"(?:export +|set -gx +|Environment=|- )?\"?[A-Z][A-Z0-9_]{2,}=\S*.*\Z")
+_LAUNCH = lazy(
     r"(?:[A-Z_][A-Z0-9_]*=\S* +)*(?:sudo +(?:-\w+ +)*)?(?:nohup +|exec +|time +|uv run +|numactl \S+ +)*"
     r"(?:\S*/)?(?:vllm serve(?: |\Z)|python3? -m (?:vllm\.entrypoints|sglang\.)|sglang serve |llama-server -|"
     r"(?:docker|podman|nerdctl)(?: container)? run |ray start(?: |\Z)|sparkrun (?:-v+ )?run |torchrun .*vllm|"
     r"transformers serve |trtllm-serve |mpirun .*(?:vllm|sglang))"
 )
-_UNIT = re.compile(r"(?:\[(?:Unit|Service|Install)\]|(?:ExecStart|ExecStartPre|ExecStop|EnvironmentFile)=)")
+_UNIT = lazy(r"(?:\[(?:Unit|Service|Install)\]|(?:ExecStart|ExecStartPre|ExecStop|EnvironmentFile)=)")
 
 
 def is_env(line: str) -> bool:
@@ -129,7 +130,7 @@ def is_setting(line: str) -> bool:
     return line.startswith(_SETTINGS) or (line.startswith(_MORE_SETTINGS) and "=" in line)
 
 
-_JSONISH = re.compile(
+_JSONISH = lazy(
     r"\s*(?:\"[^\"]*\"\s*[:,]|[{}\[\]]+,?\s*\Z|\"[^\"]*\",?\s*\Z|-?\d[\d.eE+-]*,?\s*\Z|(?:true|false|null),?\s*\Z)"
 )
 _MAX_TRIES = 200
@@ -236,7 +237,7 @@ _YAML_KEYS = words_of(
     "agent description metadata executor_config min_nodes max_nodes mode volumes networks apiVersion kind spec "
     "model_list general_settings hosts user cluster default_hosts model-path host port served-model-name providers"
 )
-_YAML_LINE = re.compile(r"(?:[\w.-]+|\"[^\"]+\"):(?:\s|\Z)|\s+\S|- |-\Z|#|---\Z")
+_YAML_LINE = lazy(r"(?:[\w.-]+|\"[^\"]+\"):(?:\s|\Z)|\s+\S|- |-\Z|#|---\Z")
 
 
 def yaml_block(lines: list[str], start: int, end: int) -> tuple[int, str] | None:

@@ -6,26 +6,27 @@ apart from anything else, so it is used only where there are two or more.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+
+from .patterns import lazy
 
 __all__ = ["NodeNames", "heading_node", "strip_tags"]
 
-_IP = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b")
-_NOT_NODES = re.compile(
+_IP = lazy(r"\b(?:\d{1,3}\.){3}\d{1,3}\b")
+_NOT_NODES = lazy(
     r"(?i)(?:trace|debug|info|notice|progress|warn|warning|error|err|critical|fatal|notset|rank\d+|[dpte]p\d+.*|"
     r"monitor|client|server|proxy|gloo|aiter|pip|ok|fail|skip|done|step|stderr|stdout|cuda|nccl|python|vllm|sglang|ray|docker)\Z"
 )
-_HOSTLIKE = re.compile(r"(?i)(?:.*\d.*|.*(?:spark|node|head|worker|master|gb10|dgx|gx10|host|left|right|control).*)\Z")
-_TAG = re.compile(r"\[(?P<tag>[A-Za-z][A-Za-z0-9.-]*(?: \d{1,2})?|(?:\d{1,3}\.){3}\d{1,3})\] ?")
-_PDSH = re.compile(r"(?P<tag>[A-Za-z][A-Za-z0-9.-]*|(?:\d{1,3}\.){3}\d{1,3}): (?=\S)")
-_ROLE = re.compile(
+_HOSTLIKE = lazy(r"(?i)(?:.*\d.*|.*(?:spark|node|head|worker|master|gb10|dgx|gx10|host|left|right|control).*)\Z")
+_TAG = lazy(r"\[(?P<tag>[A-Za-z][A-Za-z0-9.-]*(?: \d{1,2})?|(?:\d{1,3}\.){3}\d{1,3})\] ?")
+_PDSH = lazy(r"(?P<tag>[A-Za-z][A-Za-z0-9.-]*|(?:\d{1,3}\.){3}\d{1,3}): (?=\S)")
+_ROLE = lazy(
     r"(?i)\b(?P<role>head|worker|master|leader|follower|control|primary|secondary)"
     r"(?:[ -]?(?:node|unit|machine|host|side|box|spark))?(?: ?#?(?P<number>\d{1,2}))?\b"
 )
-_NUMBERED = re.compile(r"(?i)\b(?P<noun>node|host|rank|machine|box|spark|dgx)[ _#-]?(?P<name>\d{1,2}|[a-z])\b")
-_HOST = re.compile(r"(?i)\b(?:spark|dgx|gb10|gx10)\w*-[\w-]+\b")
-_PLACED = re.compile(r"(?i)\b(?:on|at|from|@) +(?P<host>[a-z][\w-]*[\d-][\w-]*)\b")
+_NUMBERED = lazy(r"(?i)\b(?P<noun>node|host|rank|machine|box|spark|dgx)[ _#-]?(?P<name>\d{1,2}|[a-z])\b")
+_HOST = lazy(r"(?i)\b(?:spark|dgx|gb10|gx10)\w*-[\w-]+\b")
+_PLACED = lazy(r"(?i)\b(?:on|at|from|@) +(?P<host>[a-z][\w-]*[\d-][\w-]*)\b")
 
 
 def strip_tags(lines: list[str]) -> tuple[list[str], list[str | None]]:

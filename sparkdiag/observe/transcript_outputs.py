@@ -9,6 +9,7 @@ from typing import Any
 from .jq_filters import read_filter
 from .jq_shapes import json_values, restore
 from .launch_commands import launches_of_command
+from .patterns import lazy
 from .prompts import Typed
 from .shell import lists, pipeline
 from .transcript_blocks import split
@@ -158,7 +159,7 @@ def _one(command: str, lines: list[str], start: int, end: int, begin: int, tries
     return [base]
 
 
-_WRITES = re.compile(
+_WRITES = lazy(
     r"(?:cat|(?:sudo )?tee)\b[^\n]*?(?:>{1,2} *|tee (?:-a )?)(?P<file>[\w./~-]+)[^\n]*\n(?P<body>.*)\n", re.S
 )
 
@@ -205,10 +206,10 @@ def _serves(command: str) -> bool:
     )
 
 
-_FOR = re.compile(
+_FOR = lazy(
     r"\s*for (?P<name>\w+) in (?P<values>[^;\n]+?)\s*[;\n]\s*do\s+(?P<body>.*?)[;\n]\s*done\b(?P<rest>.*)\Z", re.S
 )
-_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}|\$\(seq (\d+)(?: (\d+))?\)")
+_RANGE = lazy(r"\{(\d+)\.\.(\d+)\}|\$\(seq (\d+)(?: (\d+))?\)")
 
 
 def _loop(command: str, lines: list[str], body: int, end: int) -> list[Part]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
+from .patterns import lazy
 from .prompts import Typed, is_command, read_typed
 from .transcript_kinds import is_env, is_launch, is_setting
 from .transcript_outputs import Part, still_prints
@@ -29,11 +30,11 @@ class Segment:
     parts: list[Part] = field(default_factory=list)
 
 
-_RULE = re.compile(r"(?:-{3,}|={3,})\s*(?P<title>[^-=\s][^|]{0,100}?)\s*(?:-{2,}|={2,})?\s*\Z")
-_TITLE = re.compile(
+_RULE = lazy(r"(?:-{3,}|={3,})\s*(?P<title>[^-=\s][^|]{0,100}?)\s*(?:-{2,}|={2,})?\s*\Z")
+_TITLE = lazy(
     r"#{2,6}\s+(?P<title>\S.{0,120})\Z|\*\*(?P<bold>[^*]{2,100})\*\*:?\Z|\s*<summary>(?P<summary>.{1,100})</summary>"
 )
-_LABEL = re.compile(
+_LABEL = lazy(
     r"(?P<title>(?:on|from|log|logs|output|result|response|request|node|head|worker|master|server|client|launch|command|config|"
     r"compose|docker|container|vllm|sglang|spark|env|environment|recipe|metrics|reply)\b[^:{}\[\]\"=]{0,60}):\s*\Z",
     re.IGNORECASE,
@@ -41,7 +42,7 @@ _LABEL = re.compile(
 _LABEL_DEPTH = 8
 """Labels stand below all headings, and do not end what a command printed."""
 
-_NO_HEADING = re.compile(
+_NO_HEADING = lazy(
     r".*ping statistics|Logging error|beginning of|[ab]/\S|\S+\.orig\b|Captured |Autoscaler status|List: \d{4}-",
     re.IGNORECASE,
 )
@@ -72,8 +73,8 @@ def _heading(lines: list[str], at: int) -> tuple[str, int] | None:
     return None
 
 
-_OUTPUT_OF = re.compile(r"(?i)(?:the )?(?:full )?(?:output|result|logs?)(?: of| from)? +(?:of )?(?=`|\S+ )")
-_HTTP_TITLE = re.compile(r"(?:GET|POST|PUT|DELETE|HEAD) (?:https?://\S+|/\S*)\Z")
+_OUTPUT_OF = lazy(r"(?i)(?:the )?(?:full )?(?:output|result|logs?)(?: of| from)? +(?:of )?(?=`|\S+ )")
+_HTTP_TITLE = lazy(r"(?:GET|POST|PUT|DELETE|HEAD) (?:https?://\S+|/\S*)\Z")
 _SIGNS = ("$", "#", "%", "❯", "➜", ">>>")
 
 
@@ -230,7 +231,7 @@ def _asked(title: str) -> tuple[str, str | None] | None:
     return (bare, None) if is_command(bare) else None
 
 
-_CONTAINER_ID = re.compile(r"[0-9a-f]{12}\Z")
+_CONTAINER_ID = lazy(r"[0-9a-f]{12}\Z")
 
 
 def _host(name: str | None) -> str | None:
