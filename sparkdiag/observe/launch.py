@@ -5,34 +5,48 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..facts import Fact, Source, Value
 from ..facts.launch import Launch
 from ..facts.piece import Piece
 from ..redact import redact
-from .launch_commands import Shown, launches_of_text
-from .launch_options import Options
+
+if TYPE_CHECKING:
+    from .launch_commands import Shown
+    from .launch_options import Options
 
 __all__ = ["launch_fact", "observe_launch"]
 
 
 def observe_launch(piece: Piece) -> list[Fact]:
     """The launch facts of one piece: a launch, compose or recipe piece, or output that prints arguments."""
-    from .launch_printed import launches_of_output
-    from .launch_yaml import launches_of_compose, launches_of_recipe
+    return [launch_fact(shown, piece) for shown in _shown(piece)]
 
-    text = piece.text
+
+_PRINTERS = frozenset({"docker", "podman", "nerdctl", "ps", "pgrep", "pstree", "cat", "tr", "env", "printenv"})
+
+
+def _shown(piece: Piece) -> list[Shown]:
+    text, command = piece.text, piece.command
     if piece.kind == "launch":
-        shown = launches_of_text(text)
-    elif piece.kind == "compose" or _composed(piece.command):
-        shown = launches_of_compose(text)
-    elif piece.kind == "recipe" or (piece.kind == "config" and piece.command is None and "command:" in text):
-        shown = launches_of_recipe(text)
-    elif piece.kind in ("output", "json", "text", "log") and piece.command:
-        shown = launches_of_output(piece.command, text, piece.meta.get("doc"))
-    else:
-        shown = []
-    return [launch_fact(one, piece) for one in shown]
+        from .launch_commands import launches_of_text
+
+        return launches_of_text(text)
+    if piece.kind == "compose" or _composed(command):
+        from .launch_yaml import launches_of_compose
+
+        return launches_of_compose(text)
+    if piece.kind == "recipe" or (piece.kind == "config" and command is None and "command:" in text):
+        from .launch_yaml import launches_of_recipe
+
+        return launches_of_recipe(text)
+    program = command.split()[:1] if command and piece.kind in ("output", "json", "text", "log") else []
+    if command and program and program[0].rsplit("/", 1)[-1] in _PRINTERS:
+        from .launch_printed import launches_of_output
+
+        return launches_of_output(command, text, piece.meta.get("doc"))
+    return []
 
 
 def _composed(command: str | None) -> bool:
@@ -44,8 +58,8 @@ def _composed(command: str | None) -> bool:
 
 def launch_fact(shown: Shown, piece: Piece) -> Launch:
     """The fact of one launch, with its place in the piece."""
-    lines = piece.text.split("\n")
-    words_there = lines[shown.line].strip() if shown.line < len(lines) else ""
+    before = piece.text.split("\n", shown.line + 1)
+    words_there = before[shown.line].strip() if shown.line < len(before) else ""
     where = piece.where
     if where.container is None and shown.container:
         where = replace(where, container=shown.container)

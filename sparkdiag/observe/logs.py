@@ -13,8 +13,6 @@ from dataclasses import replace
 from ..facts import Fact, Signature
 from ..facts.piece import Piece
 from .captures import read_capture
-from .launch import launch_fact
-from .launch_printed import args_of_line
 from .logs_folds import Folds
 from .logs_markers import ECHO, MARKERS, SIGNATURES, Marker, is_spoken_code
 from .logs_runs import Run, Streams
@@ -149,6 +147,9 @@ class LogReader:
         elif line.form == "vllm" and marker.id not in ("non-default-args", "server-args"):
             self._folds.engine(piece, run, hit, "vllm", None)
         if marker.id in ("non-default-args", "server-args"):
+            from .launch import launch_fact
+            from .launch_printed import args_of_line
+
             shown = args_of_line(hit.text)
             if shown is not None:
                 shown.line = hit.line

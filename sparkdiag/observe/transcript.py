@@ -23,10 +23,11 @@ from ..facts.piece import Piece
 from .patterns import lazy
 from .prompts import Typed
 from .transcript_clean import clean_text
-from .transcript_kinds import JsonTries
+from .transcript_documents import JsonTries
 from .transcript_nodes import NodeNames, heading_node, strip_tags
-from .transcript_outputs import Part, command_parts, plain_parts
+from .transcript_outputs import command_parts, plain_parts
 from .transcript_pairs import joined_requests
+from .transcript_parts import Part
 from .transcript_segments import Segment, segments
 
 __all__ = ["read_output", "read_text", "read_texts"]

@@ -6,21 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .prompts import read_typed
-from .transcript_http import read_http, starts_http
-from .transcript_kinds import (
-    JsonTries,
-    document_kind,
-    headless_json,
-    is_env,
-    is_launch,
-    is_log_line,
-    is_metric,
-    is_setting,
-    json_block,
-    looks_logged,
-    sse_block,
-    yaml_block,
-)
+from .transcript_documents import JsonTries, document_kind, headless_json, json_block, sse_block, yaml_block
+from .transcript_kinds import is_env, is_launch, is_log_line, is_metric, is_setting, looks_logged, starts_http
 
 __all__ = ["Block", "split"]
 
@@ -63,6 +50,8 @@ def split(lines: list[str], start: int, end: int, tries: JsonTries) -> list[Bloc
 def _document(lines: list[str], at: int, end: int, tries: JsonTries) -> Block | None:
     line = lines[at]
     if line[:1] in "GPHDO<>" and starts_http(line):
+        from .transcript_http import read_http
+
         answer = read_http(lines, at, end)
         if answer is not None and answer.end > at:
             return Block("exchange", at, answer.end, answer.meta)

@@ -5,10 +5,7 @@ Nothing here joins or drops a line, so that numbers stay exact in the text as it
 
 from __future__ import annotations
 
-import html
-
 from .patterns import lazy
-from .transcript_jsonlog import unwrap_json_lines
 
 __all__ = ["Cleaned", "clean_text", "plain_lines"]
 
@@ -57,6 +54,8 @@ def clean_text(text: str) -> Cleaned:
         lines = _unescape(lines)
     lines = _unquote(_undent(lines))
     if '{"' in text:
+        from .transcript_jsonlog import unwrap_json_lines
+
         lines = unwrap_json_lines(lines)
     return Cleaned(*_fences(lines), ended)
 
@@ -68,6 +67,8 @@ def plain_lines(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if text.startswith('{"'):
+        from .transcript_jsonlog import unwrap_json_lines
+
         text = "\n".join(unwrap_json_lines(text.split("\n")))
     return text
 
@@ -106,6 +107,8 @@ def _unescape(lines: list[str]) -> list[str]:
     stand_in = [("&quot;", '"'), ("&#34;", '"'), ("&lt;", "<"), ("&gt;", ">"), ("&#39;", "'"), ("&#x27;", "'")]
     if not any(entity in text and plain not in text for entity, plain in stand_in):
         return lines
+    import html
+
     return [_ENTITY.sub(lambda m: html.unescape(m.group()), line) if "&" in line else line for line in lines]
 
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .jq_filters import Filter
-from .jq_shapes import json_values, restore
+from .jq_shapes import restore
+from .json_runs import json_values
 from .patterns import lazy
 from .transcript_curl import Curl, request_body
+from .transcript_kinds import REQUEST_LINE, STATUS_LINE, starts_http
 
-__all__ = ["Answer", "exchanges", "read_http", "starts_http"]
+__all__ = ["Answer", "exchanges", "read_http"]
 
 _WRITE_OUT = {
     "http_code": r"(?P<status>\d{3})", "response_code": r"(?P<status>\d{3})", "time_total": r"(?P<took>\d+[.,]\d+)",
@@ -127,20 +129,8 @@ def _shaped(curl: Curl, shaped: Filter, text: str, answer: Answer) -> list[Answe
     return [replace(answer, meta=meta)]
 
 
-_REQUEST = lazy(
-    r"(?P<method>GET|POST|PUT|DELETE|HEAD|OPTIONS|PATCH) (?P<url>(?:https?://[^\s/]+)?/\S*)(?: HTTP/[\d.]+)?"
-    r"(?P<body>\s+[{].*)?\s*\Z"
-)
-_STATUS = lazy(r"HTTP/\d(?:\.\d)? (?P<status>\d{3})(?: (?P<reason>[A-Za-z -]*))?\s*\Z")
 _HEADER = lazy(r"(?P<name>[A-Za-z][A-Za-z0-9-]{1,40}): ?(?P<value>.*)\Z")
 _VERBOSE = lazy(r"[*<>{}] |[*<>]\Z|\* |[{}] \[\d+ bytes data\]|  % Total|  ? ? ?\d+ ")
-
-
-def starts_http(line: str) -> bool:
-    """Whether a line begins a request or a reply as HTTP writes them (or `curl -v`, with its arrows)."""
-    if line[:2] in ("> ", "< "):
-        line = line[2:]
-    return bool(_REQUEST.match(line) or _STATUS.match(line))
 
 
 def read_http(lines: list[str], start: int, end: int) -> Answer | None:
@@ -152,8 +142,8 @@ def read_http(lines: list[str], start: int, end: int) -> Answer | None:
     while at < end:
         line = lines[at]
         bare = line[2:] if line[:2] in ("> ", "< ") else line
-        request = _REQUEST.match(bare)
-        status = _STATUS.match(bare)
+        request = REQUEST_LINE.match(bare)
+        status = STATUS_LINE.match(bare)
         if request and meta["method"] is None and meta["status"] is None:
             url = request["url"]
             meta["method"], meta["url"] = request["method"], url

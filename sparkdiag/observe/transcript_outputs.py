@@ -3,48 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Any
 
-from .jq_filters import read_filter
-from .jq_shapes import json_values, restore
-from .launch_commands import launches_of_command
+from .json_runs import json_values
 from .patterns import lazy
 from .prompts import Typed
 from .shell import lists, pipeline
 from .transcript_blocks import split
-from .transcript_commands import assign_output, least_lines, log_source, unwrap
-from .transcript_curl import Curl, read_curl
-from .transcript_http import Answer, exchanges
-from .transcript_kinds import (
-    JsonTries,
-    document_kind,
-    is_launch,
-    is_metric,
-    is_system_line,
-    kind_of,
-    looks_logged,
-    yaml_kind,
-)
+from .transcript_commands import assign_output, log_source, unwrap
+from .transcript_documents import JsonTries, document_kind, yaml_kind
+from .transcript_kinds import is_launch, is_system_line, kind_of, looks_logged
+from .transcript_parts import Part
 
-__all__ = ["Part", "command_parts", "plain_parts", "still_prints"]
-
-
-@dataclass(slots=True)
-class Part:
-    """One piece to be: lines `start` to `end` are its text, `begin` is where all that belongs to it begins."""
-
-    kind: str
-    begin: int
-    start: int
-    end: int
-    command: str | None = None
-    text: str | None = None
-    """Where the text is not simply the lines."""
-    node: str | None = None
-    container: str | None = None
-    remark: str | None = None
-    meta: dict[str, Any] = field(default_factory=dict)
+__all__ = ["command_parts", "plain_parts"]
 
 
 def plain_parts(lines: list[str], start: int, end: int, tries: JsonTries) -> list[Part]:
@@ -77,10 +47,11 @@ def command_parts(typed: Typed, lines: list[str], at: int, body: int, end: int, 
     while stop > body and not lines[stop - 1].strip():
         stop -= 1
     out: list[Part] = []
-    loop = _loop(typed.command, lines, body, stop)
-    if loop:
-        out = loop
-    else:
+    if typed.command.startswith("for ") and "curl" in typed.command:
+        from .transcript_asked import loop
+
+        out = loop(typed.command, lines, body, stop)
+    if not out:
         for command, first, last in assign_output(typed.command, lines[body:stop]):
             out += _one(command, lines, body + first, min(body + last, stop), at if not out else body + first, tries)
     if out and typed.comment:
@@ -93,8 +64,10 @@ def _later_log(command: str, printed: list[str]) -> int | None:
     inner = unwrap(command).command
     if log_source(inner)[0] or (_launches(inner) and _serves(inner)):
         return None
-    if printed and printed[0].startswith("{") and (curl := read_curl(inner)) is not None:
-        past = _past_reply(curl, printed)
+    if printed and printed[0].startswith("{") and "curl" in inner:
+        from .transcript_asked import past_reply
+
+        past = past_reply(inner, printed)
         if past is not None:
             return past
     for number, line in enumerate(printed):
@@ -103,19 +76,6 @@ def _later_log(command: str, printed: list[str]) -> int | None:
         if number and not printed[number - 1].strip() and looks_logged(line) and any(map(str.strip, printed[:number])):
             return None if any(map(looks_logged, printed[:number])) else number
     return None
-
-
-def _past_reply(curl: Curl, printed: list[str]) -> int | None:
-    """Where text begins after the one JSON document that curl printed: somebody's words, another program's output."""
-    if curl.write_out is not None or curl.shaped is not None or curl.reshaped or curl.shows_head:
-        return None
-    text = "\n".join(printed)
-    values, stopped = json_values(text, 2)
-    rest = text[stopped:]
-    if len(values) != 1 or "\n" not in text[stopped - 1 :] or rest.lstrip()[:5] in ("", "curl:"):
-        return None
-    before = text[: stopped + len(rest) - len(rest.lstrip())]
-    return before.count("\n") if before.endswith("\n") else None
 
 
 def _one(command: str, lines: list[str], start: int, end: int, begin: int, tries: JsonTries) -> list[Part]:
@@ -127,9 +87,12 @@ def _one(command: str, lines: list[str], start: int, end: int, begin: int, tries
         base.meta["typed"] = command
     logs, container = log_source(inner.command)
     base.container = base.container or container
-    curl = read_curl(inner.command)
-    if curl is not None:
-        return _asked(curl, lines, base)
+    if "curl" in inner.command:
+        from .transcript_asked import asked
+
+        replies = asked(inner.command, lines, base)
+        if replies:
+            return replies
     written = _written_file(inner.command, begin, tries)
     if written is not None:
         base.begin = start
@@ -175,102 +138,25 @@ def _written_file(command: str, begin: int, tries: JsonTries) -> Part | None:
     return Part(kind, begin, start, start + len(lines), None, match["body"], meta={"file": match["file"]})
 
 
-def _asked(curl: Curl, lines: list[str], base: Part) -> list[Part]:
-    """The answers to a curl command; a scrape stays metrics."""
-    printed = lines[base.start : base.end]
-    filled = [line for line in printed if line.strip()]
-    if curl.path.split("?")[0].rstrip("/").endswith("/metrics") and filled and all(map(is_metric, filled)):
-        base.kind = "metrics"
-        base.meta |= {"url": curl.url, "path": curl.path, "cut": curl.cut}
-        return [base]
-    return [_answered(answer, base, lines) for answer in exchanges(curl, printed)]
-
-
-def _answered(answer: Answer, base: Part, lines: list[str]) -> Part:
-    start, end = base.start + answer.start, base.start + answer.end
-    meta = {**base.meta, **answer.meta}
-    meta.pop("body_line", None)
-    begin = base.begin if answer.start == 0 else start
-    return Part("exchange", begin, start, end, base.command, None, base.node, base.container, None, meta)
-
-
 def _launches(command: str) -> bool:
     return is_launch(command) or any(is_launch(part) for part in lists(command))
 
 
 def _serves(command: str) -> bool:
     """A launch that prints its server's log: no container in the background, none that runs something else."""
+    from .launch_commands import launches_of_command
+
     shown = launches_of_command(command)
     return (
         any((one.flags or one.model) and not one.docker.get("detach") for one in shown) and "ray start" not in command
     )
 
 
-_FOR = lazy(
-    r"\s*for (?P<name>\w+) in (?P<values>[^;\n]+?)\s*[;\n]\s*do\s+(?P<body>.*?)[;\n]\s*done\b(?P<rest>.*)\Z", re.S
-)
-_RANGE = lazy(r"\{(\d+)\.\.(\d+)\}|\$\(seq (\d+)(?: (\d+))?\)")
-
-
-def _loop(command: str, lines: list[str], body: int, end: int) -> list[Part]:
-    """`for n in 300 4000; do curl ... $n ...; done`: one exchange a turn, with the loop's variable put in."""
-    match = _FOR.match(command)
-    if match is None:
-        return []
-    values = _RANGE.sub(_counted, match["values"]).split()[:200]
-    curl_text = next((c for c in match["body"].split("; ") if read_curl(unwrap(c).command) is not None), None)
-    if curl_text is None or not values:
-        return []
-    text = "\n".join(lines[body:end])
-    chunks = _chunks(text, len(values), body)
-    out: list[Part] = []
-    for value, (start, stop) in zip(values, chunks, strict=False):
-        curl = read_curl(_with(unwrap(curl_text).command, match["name"], value))
-        if curl is None:
-            return []
-        base = Part("output", start if out else body, start, stop, unwrap(curl_text).command, meta={"typed": command})
-        out += _asked(curl, lines, base)
-    return out
-
-
-def still_prints(command: str, printed: str) -> bool:
-    """Whether a command has more to print than this: nothing yet, a loop's later turns, a list's later commands."""
-    if not printed.strip():
-        return True
-    match = _FOR.match(command)
-    if match:
-        turns = len(_RANGE.sub(_counted, match["values"]).split())
-        return len(json_values(printed)[0] or printed.strip().split("\n")) < turns
-    return len(printed.strip().split("\n")) < least_lines(command)
-
-
-def _with(text: str, name: str, value: str) -> str:
-    return re.sub(rf"\$(?:\{{{name}\}}|{name}\b)", lambda _: value, text)
-
-
-def _counted(match: re.Match[str]) -> str:
-    low, high = (int(match[1]), int(match[2])) if match[1] else (1, int(match[3]))
-    if match[4]:
-        low, high = int(match[3]), int(match[4])
-    return " ".join(str(n) for n in range(low, min(high, low + 200) + 1))
-
-
-def _chunks(text: str, count: int, body: int) -> list[tuple[int, int]]:
-    """The lines of each turn's output: by JSON values, else in equal shares of lines."""
-    values, stopped = json_values(text)
-    if values and not text[stopped:].strip() and len(values) % count == 0:
-        per = len(values) // count
-        spans = [(values[i][1], values[i + per - 1][2]) for i in range(0, len(values), per)]
-        return [(body + text.count("\n", 0, a), body + text.count("\n", 0, b) + 1) for a, b in spans]
-    total = text.count("\n") + 1 if text else 0
-    if total and total % count == 0:
-        per = total // count
-        return [(body + i, body + i + per) for i in range(0, total, per)]
-    return []
-
-
 def _filtered(argv: tuple[str, ...], last: bool, text: str, base: Part) -> None:
     """jq over a file: the document as far as it was printed."""
+    from .jq_filters import read_filter
+    from .jq_shapes import restore
+
     shaped = read_filter(argv)
     files = [w for w in argv if w.endswith((".json", ".jsonl"))]
     if files:

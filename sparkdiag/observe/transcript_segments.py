@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from .patterns import lazy
 from .prompts import Typed, is_command, read_typed
 from .transcript_kinds import is_env, is_launch, is_setting
-from .transcript_outputs import Part, still_prints
+from .transcript_parts import Part
 
 __all__ = ["Segment", "segments"]
 
@@ -141,6 +141,8 @@ class _Cutter:
         segment = self.current
         if segment is None or segment.typed is None or not segment.typed.command:
             return False
+        from .transcript_asked import still_prints
+
         return still_prints(segment.typed.command, "\n".join(self.lines[segment.body : at]))
 
     def fence(self, at: int) -> None:
