@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from .patterns import lazy
-from .shell import balanced, heredoc_word
 from .wordlists import words_of
 
 __all__ = ["Typed", "is_command", "read_typed"]
@@ -167,6 +166,8 @@ def _python(lines: list[str], at: int, first: str) -> Typed:
 
 def _whole(lines: list[str], at: int, first: str, host: str | None, user: str | None) -> Typed:
     """Follow backslashes, open quotes, here-documents, pipes and loops to the command's last line."""
+    from .shell import heredoc_word
+
     text, end = first, at + 1
     limit = min(len(lines), at + MAX_LINES)
     word = heredoc_word(text)
@@ -218,6 +219,8 @@ _DONE = lazy(r"(?:^|[;\s])(?:done|fi)\b")
 
 
 def _goes_on(text: str) -> bool:
+    from .shell import balanced
+
     last = text.rstrip()
     if last.endswith("\\") and not last.endswith("\\\\"):
         return True
@@ -230,6 +233,8 @@ _REMARK = lazy(r"\s+#\s+([^'\"]*)\Z|\s{3,}\(([^()]*)\)\Z")
 
 
 def _typed(text: str, at: int, end: int, host: str | None, user: str | None) -> Typed:
+    from .shell import balanced
+
     remark = _REMARK.search(text) if "\n" not in text else None
     if remark and balanced(text[: remark.start()]):
         return Typed(text[: remark.start()].strip(), at, end, (remark[1] or remark[2] or "").strip(), host, user)

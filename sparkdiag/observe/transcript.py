@@ -22,10 +22,10 @@ from ..facts import NOWHERE, Where
 from ..facts.piece import Piece
 from .patterns import lazy
 from .prompts import Typed
+from .transcript_blocks import plain_parts
 from .transcript_clean import clean_text
 from .transcript_documents import JsonTries
 from .transcript_nodes import NodeNames, heading_node, strip_tags
-from .transcript_outputs import command_parts, plain_parts
 from .transcript_pairs import joined_requests
 from .transcript_parts import Part
 from .transcript_segments import Segment, segments
@@ -143,6 +143,8 @@ class _Book:
 
 def _parts(segment: Segment, lines: list[str], tries: JsonTries) -> list[Part]:
     if segment.typed is not None:
+        from .transcript_outputs import command_parts
+
         return command_parts(segment.typed, lines, segment.start, segment.body, segment.end, tries)
     parts = []
     if segment.remark is not None:

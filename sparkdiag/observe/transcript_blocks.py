@@ -9,7 +9,7 @@ from .prompts import read_typed
 from .transcript_documents import JsonTries, document_kind, headless_json, json_block, sse_block, yaml_block
 from .transcript_kinds import is_env, is_launch, is_log_line, is_metric, is_setting, looks_logged, starts_http
 
-__all__ = ["Block", "split"]
+__all__ = ["Block", "plain_parts", "split"]
 
 
 @dataclass(slots=True)
@@ -132,4 +132,22 @@ def _settled(lines: list[str], blocks: list[Block]) -> list[Block]:
         out.append(block)
     if out and out[-1].kind == "blank":
         out[-1].kind = "text"
+    return out
+
+
+def plain_parts(lines: list[str], start: int, end: int, tries: JsonTries) -> list[Part]:
+    """Text that no command printed."""
+    out = []
+    for block in split(lines, start, end, tries):
+        stop = block.end
+        while stop > block.start and not lines[stop - 1].strip():
+            stop -= 1
+        if stop == block.start:
+            continue
+        part = Part(block.kind, block.start, block.start, stop, meta=block.meta)
+        if block.kind == "comment":
+            part.remark = lines[block.start].lstrip("# ").strip()
+        elif block.kind == "exchange":
+            part.start = min(block.meta.pop("body_line", block.start), stop)
+        out.append(part)
     return out

@@ -8,31 +8,13 @@ from .json_runs import json_values
 from .patterns import lazy
 from .prompts import Typed
 from .shell import lists, pipeline
-from .transcript_blocks import split
+from .transcript_blocks import plain_parts, split
 from .transcript_commands import assign_output, log_source, unwrap
 from .transcript_documents import JsonTries, document_kind, yaml_kind
 from .transcript_kinds import is_launch, is_system_line, kind_of, looks_logged
 from .transcript_parts import Part
 
-__all__ = ["command_parts", "plain_parts"]
-
-
-def plain_parts(lines: list[str], start: int, end: int, tries: JsonTries) -> list[Part]:
-    """Text that no command printed."""
-    out = []
-    for block in split(lines, start, end, tries):
-        stop = block.end
-        while stop > block.start and not lines[stop - 1].strip():
-            stop -= 1
-        if stop == block.start:
-            continue
-        part = Part(block.kind, block.start, block.start, stop, meta=block.meta)
-        if block.kind == "comment":
-            part.remark = lines[block.start].lstrip("# ").strip()
-        elif block.kind == "exchange":
-            part.start = min(block.meta.pop("body_line", block.start), stop)
-        out.append(part)
-    return out
+__all__ = ["command_parts"]
 
 
 def command_parts(typed: Typed, lines: list[str], at: int, body: int, end: int, tries: JsonTries) -> list[Part]:
