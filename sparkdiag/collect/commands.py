@@ -61,7 +61,7 @@ COMMANDS: tuple[Command, ...] = (
     # the machine
     Command("uname", "uname -a", "system"),
     Command("os-release", "cat /etc/os-release", "system", limit=8 * _KIB),
-    Command("dgx-release", "cat /etc/dgx-release", "system", limit=8 * _KIB),
+    Command("dgx-release", "grep -v SERIAL /etc/dgx-release", "system", limit=8 * _KIB),
     Command("driver-module", "cat /proc/driver/nvidia/version", "system", limit=4 * _KIB),
     Command("temperatures", "cat /sys/class/thermal/thermal_zone*/temp", "system", limit=4 * _KIB),
     Command("time-sync", "timedatectl show -p NTPSynchronized", "system", needs="timedatectl", seconds=3),
@@ -91,8 +91,14 @@ COMMANDS: tuple[Command, ...] = (
     # the user and the units
     Command("groups", "id", "users"),
     Command("docker-group", "getent group docker", "users"),
-    Command("manager-groups", 'ps -o user=,supgrp= -p "$(pgrep -u "$(id -u)" -o -x systemd)"', "users", needs="pgrep"),
-    Command("linger", 'loginctl show-user -p Linger -p Sessions "$(id -un)"', "users", needs="loginctl"),
+    Command(
+        "manager-groups",
+        'pid=$(pgrep -u "$(id -u)" -o -x systemd) && '
+        """getent group $(sed -n 's/^Groups://p' "/proc/$pid/status") | cut -d: -f1 | tr '\\n' ' '""",
+        "users",
+        needs="pgrep",
+    ),
+    Command("linger", 'loginctl show-user "$(id -un)" -p Linger -p Sessions', "users", needs="loginctl"),
     Command(
         "remove-ipc",
         "busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager RemoveIPC",

@@ -52,7 +52,7 @@ class Reachability(Fact):
     models, metrics)."""
     result: str
     """ok, refused, timeout, reset, dns, tls, unreachable, silent (accepted, no byte came), closed, denied,
-    failed (no answer, and the evidence does not say why)."""
+    other (something answers that is not what was asked for), failed (no answer, and the evidence does not say why)."""
     address: str | None = None
     port: int | None = None
     seconds: float | None = None

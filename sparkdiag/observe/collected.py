@@ -9,9 +9,10 @@ from ..capture import Capture, Item
 from ..facts import Fact, Looked, Signature, Source, Where
 from ..facts.piece import Piece
 from .pieces import observe_pieces, of_samples
+from .places import places_of
 from .transcript import read_output, read_text, read_texts
 
-_BELOW = ("tcp-api", "ping", "tcp-ssh", "ssh-banner")
+_BELOW = ("tcp-api", "ping", "tcp-ssh", "ssh-banner", "ssh-login")
 _BELOW_HTTP = ("refused", "timeout", "reset", "dns", "tls")
 _HANDED_IN = ("file", "log", "exchange", "launch")
 _ORDER_STEP = 1_000_000
@@ -22,14 +23,17 @@ def observe_capture(capture: Capture, signatures: Sequence[Signature]) -> list[F
     """All facts of a capture, in the order in which its items were collected."""
     facts: list[Fact] = []
     pieces = _handed_in(capture)
+    places = places_of(capture)
     for number, item in enumerate(capture.items):
         order = number * _ORDER_STEP
         turn = item.asked.get("turn")
-        where = Where(target=item.target or None, turn=turn if isinstance(turn, str) else None)
+        where = places.get(item.target, Where(target=item.target or None))
+        where = replace(where, turn=turn) if isinstance(turn, str) else where
         if item.status == "skipped" or (_is_text(item) and item.status == "ok"):
             continue
+        ran = item.asked.get("command") and where.node is not None
         printed = item.probe == "launch" or item.asked.get("command") or not _is_http(item)
-        if printed and item.status in ("ok", "exit-error") and item.probe not in _BELOW:
+        if ran or (printed and item.status in ("ok", "exit-error") and item.probe not in _BELOW):
             pieces += _pieces(item, order, where)
             continue
         if item.status in _BELOW_HTTP or not _is_http(item):
@@ -112,17 +116,17 @@ def _exchange(item: Item, order: int, where: Where) -> list[Fact]:
 def _reach(item: Item, order: int, where: Where) -> list[Fact]:
     from ..facts.http import Reachability
 
-    result = "unreachable" if item.status == "timeout" and "unreachable" in (item.why or "") else item.status
-    probe = item.probe
+    result, probe = _result(item), item.probe
     shown = f"{probe}: {result}" + (f" ({item.why})" if item.why else "")
     place = Source(_source(item), text=shown[:300])
-    port = item.asked.get("port")
+    port, address = item.asked.get("port"), item.asked.get("address")
     fact = Reachability(
         probe=probe,
         result=result,
         port=port if isinstance(port, int) else None,
         seconds=item.took,
-        detail=item.why,
+        detail=item.why or item.text[:200] or None,
+        address=address if isinstance(address, str) else None,
         where=where,
         order=order,
         time=item.at,
@@ -133,10 +137,27 @@ def _reach(item: Item, order: int, where: Where) -> list[Fact]:
     return [fact, *(Looked(probe=name, where=where, order=order, source=place) for name in looked)]
 
 
+def _result(item: Item) -> str:
+    """The item's status, told apart further by what collect said of it."""
+    why = item.why or ""
+    if item.status == "timeout" and "unreachable" in why:
+        return "unreachable"
+    if item.probe == "ssh-banner" and item.status == "timeout" and why.startswith("accepted, no banner"):
+        return "silent"
+    if item.probe == "ssh-banner" and item.status == "reset" and why.startswith("closed"):
+        return "closed"
+    if item.probe == "ssh-banner" and item.status == "reset" and why.startswith("no SSH"):
+        return "other"
+    return item.status
+
+
 def _pieces(item: Item, order: int, where: Where) -> list[Piece]:
     command = item.asked.get("command")
     if isinstance(command, str):
-        pieces = read_output(command, item.text, source=_source(item), start_order=order)
+        pieces = read_output(command, item.text or "\n", source=_source(item), start_order=order)
+        if where.node is not None and pieces:
+            ran = {"ran": (item.probe, item.status, item.code), "at": item.at}
+            pieces = [replace(pieces[0], meta={**pieces[0].meta, **ran}), *pieces[1:]]
     else:
         pieces = read_text(item.text, source=_source(item), start_order=order)
     return [replace(piece, where=piece.where.merged(where)) for piece in pieces]

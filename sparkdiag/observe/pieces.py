@@ -32,24 +32,36 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
     if printed is not None and printed.texts:
         pieces = [replace(p, text=printed.texts[i]) if i in printed.texts else p for i, p in enumerate(pieces)]
     for index, piece in enumerate(pieces):
-        if piece.kind in ("exchange", "json", "sse"):
-            facts += _of_exchange(piece, None if printed is None else printed.requests.get(index))
-        elif piece.kind == "metrics":
-            facts += _of_metrics(piece)
-        launched = observe_launch(piece)
-        facts += [*launched, *(_looked(piece, "launch") if launched else ())]
-        facts += _of_model_files(piece)
-        if piece.kind in (*SCANNED, "json", "config", "comment"):
-            facts += observe_output(piece)
-        if piece.kind in (*SCANNED, "json"):
-            facts += _of_template(piece)
-        if piece.kind in SCANNED:
-            facts += _looked(piece, piece.kind)
+        found = _of_piece(piece, None if printed is None else printed.requests.get(index))
+        if "ran" in piece.meta:
+            from .ran import command_ran, without_false_looks
+
+            found = [*command_ran(piece), *without_false_looks(piece, found)]
+        facts += found
     facts += [] if printed is None else printed.facts
     facts += observe_logs(pieces, signatures)
     facts += of_samples(facts)
     facts += _of_dates(pieces, facts)
     return sorted(facts, key=lambda fact: fact.order)
+
+
+def _of_piece(piece: Piece, asked: Mapping[str, Any] | None) -> list[Fact]:
+    """What the parsers of its kind read in one piece by itself."""
+    facts: list[Fact] = []
+    if piece.kind in ("exchange", "json", "sse"):
+        facts += _of_exchange(piece, asked)
+    elif piece.kind == "metrics":
+        facts += _of_metrics(piece)
+    launched = observe_launch(piece)
+    facts += [*launched, *(_looked(piece, "launch") if launched else ())]
+    facts += _of_model_files(piece)
+    if piece.kind in (*SCANNED, "json", "config", "comment"):
+        facts += observe_output(piece)
+    if piece.kind in (*SCANNED, "json"):
+        facts += _of_template(piece)
+    if piece.kind in SCANNED:
+        facts += _looked(piece, piece.kind)
+    return facts
 
 
 def _of_exchange(piece: Piece, asked: Mapping[str, Any] | None = None) -> list[Fact]:
