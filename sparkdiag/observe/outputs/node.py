@@ -33,13 +33,14 @@ _READERS: tuple[tuple[str, str, frozenset[str], tuple[str, ...]], ...] = (
     ),
     ("containers", "observe_containers", frozenset({"docker", "podman", "nerdctl"}), ("CONTAINER ID", '"HostConfig"')),
     ("greps", "observe_greps", frozenset(), (" grep -", "| grep ", "| rg ")),
+    ("systems", "observe_systems", frozenset({"uname", "timedatectl", "date"}), ("-release",)),
     ("drafters", "observe_drafter", frozenset(), ("block_size", "speculative_tokens")),
 )  # fmt: skip
 """(module, function, programs, words): read when the piece's program is one of these, or a word occurs."""
 
 
 def observe_node(piece: Piece) -> list[Fact]:
-    """Memory, GPU, processes, reachability, containers and drafters, as far as one piece shows them."""
+    """Memory, GPU, processes, reachability, containers, system and drafters, as far as one piece shows them."""
     out: list[Fact] = []
     first = "ssh" if str(piece.meta.get("typed", "")).startswith("ssh ") else ""
     ran, command = {program(piece), first}, piece.command or ""
