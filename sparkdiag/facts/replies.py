@@ -41,7 +41,8 @@ class ReplyText(Fact):
     broken_bytes: int = 0
     """U+FFFD replacement characters and byte tokens such as <0x0A> left in the text."""
     degenerate: str | None = None
-    """What is wrong with the text as text: one-token, repetition, mixed-scripts, symbols; None if nothing is."""
+    """What is wrong with the text as text: one-token, one-word, stutter, broken, repetition, mixed-scripts, symbols;
+    None if nothing is."""
     degenerate_share: float | None = None
     """Share of the text (0 to 1) that shows it."""
     excerpt: str = ""
@@ -56,6 +57,8 @@ class ChatReply(ReplyText):
     """None if the evidence shows a cut-down reply without it."""
     content_null: bool | None = None
     content_words: int = 0
+    blank_chars: int = 0
+    """Characters of content that is nothing but white space."""
     thought_closed: bool | None = None
     """Reasoning text, then content of white space only: the model closed its thought and answered nothing."""
     reasoning_chars: int | None = 0
@@ -79,7 +82,8 @@ class ChatReply(ReplyText):
     tags_in_reasoning: bool = False
     think_only_in_content: bool = False
     """Content holds a thought and nothing after it."""
-    tool_calls: int = 0
+    tool_calls: int | None = 0
+    """None if the evidence shows a cut-down reply that may have some."""
     tools_offered: int = 0
     tool_choice: str | None = None
     tool_result_sent: bool | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,6 +140,18 @@ def join_stream(text: str) -> tuple[dict[str, Any] | None, str | None]:
         _add(joined, chunk)
     if joined.chunks == 0 and joined.error is None:
         return None, malformed or (None if done else "an event stream without a chunk of a reply")
+    return _reply(joined, done), malformed
+
+
+def join_chunks(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Chunks that a client printed one by one, as one reply; None if none of them is a part of one."""
+    joined = _Joined()
+    for chunk in chunks:
+        _add(joined, chunk)
+    return _reply(joined, joined.finish is not None) if joined.chunks else None
+
+
+def _reply(joined: _Joined, done: bool) -> dict[str, Any]:
     reply: dict[str, Any] = {**joined.head, "streamed": True, "done": done}
     if joined.error is not None:
         reply["error"] = joined.error
@@ -154,7 +166,7 @@ def join_stream(text: str) -> tuple[dict[str, Any] | None, str | None]:
         reply["choices"] = [choice]
     if joined.usage is not None:
         reply["usage"] = joined.usage
-    return reply, malformed
+    return reply
 
 
 def _add(joined: _Joined, chunk: Mapping[str, Any]) -> None:

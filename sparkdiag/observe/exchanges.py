@@ -13,6 +13,7 @@ from .engine_signs import engine_facts
 from .error_bodies import ErrorBody, read_error
 from .metrics import observe_metrics
 from .replies import chat_fact, completion_fact
+from .reply_shapes import as_openai
 from .requests import Asked, read_request
 
 
@@ -59,10 +60,10 @@ def observe_exchange(exchange: Exchange) -> list[Fact]:
         found = observe_metrics(body.text, time=exchange.time, clock=exchange.clock, **common)  # type: ignore[arg-type]
         facts += found
         looked += ["metrics"] if found else []
-    reply = mapping(body.data)
-    if reply and error is None or "choices" in reply:
+    reply = as_openai(mapping(body.data))
+    if (reply and error is None) or "choices" in reply:
         shared: dict[str, Any] = {
-            "request_known": request is not None,
+            "request_known": request is not None and any(key in request for key in _ASKS),
             "status": exchange.status,
             "probe": exchange.probe,
             "cut_by": exchange.cut_by or ("connection" if reply.get("streamed") and not _ended(reply) else None),
@@ -81,6 +82,10 @@ def observe_exchange(exchange: Exchange) -> list[Fact]:
         Looked(probe=name, where=exchange.where, order=exchange.order, source=place) for name in dict.fromkeys(looked)
     ]
     return facts
+
+
+_ASKS = ("messages", "prompt", "input", "tools", "text", "inputs")
+"""Keys of which a request has one. A few settings that a text tells are not the whole of it."""
 
 
 def _ended(reply: Mapping[str, Any]) -> bool:
@@ -149,7 +154,7 @@ def _route(path: str | None, asked: Asked) -> str | None:
 
 
 def _openai_shape(body: Body, error: ErrorBody | None, status: int | None) -> bool | None:
-    """True for what OpenAI-compatible servers send; False for a page or a document of another kind; None: no telling."""
+    """True for what OpenAI-compatible servers send; False for a page or another kind of document; None: no telling."""
     data = body.data
     if error is not None and error.shape != "text":
         return True

@@ -12,7 +12,6 @@ from .bodies import mapping, number
 from .requests import Asked
 from .texts import broken_bytes, byte_letters, degenerate, excerpt, looks_finished, think_tags, tool_call_format, words
 
-
 _ALWAYS_MISSING = 6
 """Tokens of a reply that leave no text: think tags, white space around them, the end of the turn."""
 
@@ -39,7 +38,7 @@ def chat_fact(
     finish = choice.get("finish_reason") if isinstance(choice.get("finish_reason"), str) else None
     call_text = "".join(_call_text(call) for call in calls)
     arrived = content + reasoning + call_text
-    bad = degenerate(content) or degenerate(reasoning)
+    bad = degenerate(content, asked.prompt) or degenerate(reasoning, asked.prompt)
     thought_closed = (
         bool(reasoning.strip()) and isinstance(raw_content, str) and raw_content != "" and not content.strip()
     )
@@ -69,6 +68,7 @@ def chat_fact(
         content_chars=len(content.strip()),
         content_null=None if streamed else raw_content is None,
         content_words=words(content),
+        blank_chars=len(content) if not content.strip() else 0,
         thought_closed=thought_closed or None,
         reasoning_chars=len(reasoning.strip()),
         reasoning_words=words(reasoning),
@@ -114,7 +114,7 @@ def completion_fact(
     completion_tokens = number(usage.get("completion_tokens"))
     finish = choice.get("finish_reason") if isinstance(choice.get("finish_reason"), str) else None
     tags = think_tags(text)
-    bad = degenerate(text)
+    bad = degenerate(text, asked.prompt)
     markers = byte_letters(text)
     stripped = text.strip()
     return Completion(

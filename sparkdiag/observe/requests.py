@@ -40,6 +40,8 @@ class Asked:
     include_reasoning: bool | None = None
     thinking_budget: int | None = None
     prompt_chars: int | None = None
+    prompt: str | None = None
+    """What the model was asked last, or the raw prompt; its beginning."""
     think_prefilled: bool | None = None
     templated: bool | None = None
     turn: str | None = None
@@ -78,6 +80,7 @@ def read_request(request: Mapping[str, Any] | None, path: str | None = None) -> 
         prompt_chars=sum(len(_content_text(m)) for m in messages if isinstance(m, dict))
         if isinstance(messages, list)
         else (len(text) if text is not None else None),
+        prompt=_prompt(messages, text),
         think_prefilled=None if text is None else _OPEN_TAG_AT_END.search(text[-80:]) is not None,
         templated=None if text is None else _TURN_MARKS.search(text) is not None,
         turn=_turn(messages, text),
@@ -144,7 +147,7 @@ def _thinking(request: Mapping[str, Any]) -> bool | None:
             if isinstance(value, bool):
                 return value
             if isinstance(value, dict) and value.get("type") in ("enabled", "disabled"):
-                return value["type"] == "enabled"
+                return bool(value["type"] == "enabled")
     if request.get("reasoning_effort") == "none":
         return False
     return None
@@ -169,12 +172,22 @@ def _content_text(message: Mapping[str, Any]) -> str:
     return ""
 
 
+def _prompt(messages: Any, text: str | None) -> str | None:
+    if isinstance(messages, list):
+        text = _last_user(messages)
+    return None if text is None else text[:8000]
+
+
+def _last_user(messages: list[Any]) -> str | None:
+    users = [m for m in messages if isinstance(m, dict) and m.get("role") == "user"]
+    return _content_text(users[-1]) if users else None
+
+
 def _turn(messages: Any, prompt: str | None) -> str | None:
     """A name for the turn that chat and raw completion of the same question share."""
     text: str | None = None
     if isinstance(messages, list):
-        users = [m for m in messages if isinstance(m, dict) and m.get("role") == "user"]
-        text = _content_text(users[-1]) if users else None
+        text = _last_user(messages)
     elif prompt is not None:
         found = _LAST_USER.findall(prompt)
         text = found[-1] if found else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..facts import Fact
 from ..facts.replies import ChatReply
-from .bodies import number
+from .bodies import mapping, number
 from .exchanges import Exchange, observe_exchange
 
 
@@ -24,6 +24,22 @@ def observe_reshaped(exchange: Exchange, replies: Any, documents: Any) -> list[F
     return out
 
 
+def shown_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a part of a reply shows, as `observe_reshaped` wants it told."""
+    choices = document.get("choices")
+    choice = mapping(choices[0]) if isinstance(choices, list) and choices else {}
+    message = mapping(choice.get("message", choice.get("delta")))
+    shown = {key: choice[key] for key in ("finish_reason",) if key in choice}
+    shown |= {key: message[key] for key in ("content",) if key in message}
+    for key in ("reasoning_content", "reasoning"):
+        if message.get(key) or (key in message and "reasoning" not in shown):
+            shown["reasoning"], shown["reasoning_key"] = message[key], key
+    if "tool_calls" in message:
+        shown["tool_calls"] = len(message["tool_calls"]) if isinstance(message["tool_calls"], list) else 0
+    usage = mapping(document.get("usage"))
+    return shown | {key: usage[key] for key in ("completion_tokens", "prompt_tokens") if key in usage}
+
+
 def _known(fact: ChatReply, shown: Mapping[str, Any]) -> ChatReply:
     """The fact with lengths that were printed instead of texts, and without what was not printed."""
     content = fact.content_chars
@@ -37,6 +53,11 @@ def _known(fact: ChatReply, shown: Mapping[str, Any]) -> ChatReply:
         complete = None
         told = shown.get("reasoning_key")
         key = told if reasoning and isinstance(told, str) else key
+    calls = fact.tool_calls
+    if "tool_calls" not in shown and fact.finish_reason in ("tool_calls", "function_call"):
+        calls = None
+    elif not calls and number(shown.get("tool_calls")):
+        calls = number(shown["tool_calls"])
     only_lengths = reasoning is not None and fact.reasoning_chars == 0 and reasoning > 0
     return replace(
         fact,
@@ -44,6 +65,7 @@ def _known(fact: ChatReply, shown: Mapping[str, Any]) -> ChatReply:
         reasoning_chars=reasoning,
         reasoning_complete=complete,
         reasoning_key=key,
+        tool_calls=calls,
         text_per_token=None if only_lengths or content is None else fact.text_per_token,
         tokens_without_text=None if only_lengths or content is None or reasoning is None else fact.tokens_without_text,
     )

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 _THINK = re.compile(
     r"<(?P<close>/)?(?P<name>think|thinking|thought|reasoning|seed:think|longcat_think|mm:think|inner_thinking)>"
@@ -33,6 +34,7 @@ _TOOL_FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 _BYTE_LETTERS = re.compile(r"[ĠĊĉ]")
+_JOINTS = re.compile(r"(?<=[\w.,:;!?'\")\]}>])[ĠĊ](?=[\w\"'(\[{<*#\-ĠĊ]|\Z)")
 _BROKEN = re.compile(r"\ufffd|<0x[0-9A-F]{2}>")
 _WORD = re.compile(r"\S+")
 
@@ -76,12 +78,17 @@ def think_tags(text: str) -> Tags:
     return Tags(opened, at_start, closed, lone, family, before, after)
 
 
+_QUOTED = re.compile(r"```(?!tool|json\s*\{\s*\"name\")\w*\n.*?(?:```|\Z)|`[^`\n]{1,400}`", re.S)
+
+
 def tool_call_format(text: str) -> str | None:
-    """The format of a tool call that stands in a text; None if there is none."""
+    """The format of a tool call that stands in a text; None if there is none. What is quoted as code is no call."""
     if not text or not any(sign in text for sign in ("<", "[", "{", "to=functions", "```tool")):
         return None
+    head = text[:MAX_LOOKED]
+    bare = _QUOTED.sub("", head) if "`" in head else head
     for name, pattern in _TOOL_FORMATS:
-        if pattern.search(text[:MAX_LOOKED]):
+        if pattern.search(bare):
             return name
     return None
 
@@ -95,9 +102,9 @@ def byte_letters(text: str) -> int:
     hits = len(_BYTE_LETTERS.findall(text))
     if hits == 0:
         return 0
-    joints = len(re.findall(r"(?<=[\w.,:;!?'\")\]}>])Ġ(?=[\w\"'(\[{<*#-])|Ċ(?=[\wĊ#*<\"-]|\Z)|\AĠ|[ĠĊ]{2}", text))
+    joints = len(_JOINTS.findall(text))
     spaces = text.count(" ") + text.count("\n")
-    return hits if joints and joints * 2 >= hits and spaces <= max(2, hits) else 0
+    return hits if joints and joints * 3 >= hits and spaces <= max(2, hits) and not text.isupper() else 0
 
 
 def broken_bytes(text: str) -> int:
@@ -112,8 +119,11 @@ class Degenerate:
     share: float
 
 
-def degenerate(text: str) -> Degenerate | None:
-    """Text that no sound model writes: one token for ever, phrases in a loop, scripts thrown together, noise."""
+def degenerate(text: str, asked: str | None = None) -> Degenerate | None:
+    """Text that no sound model writes: one token for ever, phrases in a loop, scripts thrown together, noise.
+
+    `asked` is what the model was asked, if that is known: a word that the question names may be said over and over.
+    """
     sample = text.strip()
     if len(sample) > MAX_LOOKED:
         sample = sample[: MAX_LOOKED // 2] + sample[-MAX_LOOKED // 2 :]
@@ -121,14 +131,32 @@ def degenerate(text: str) -> Degenerate | None:
         return None
     squeezed = "".join(sample.split())
     char, times = Counter(squeezed).most_common(1)[0]
-    if times / len(squeezed) > 0.85 and len(squeezed) >= 8 and char not in "-=_*#.~":
+    drawn = char in "-=_*#.~" or (squeezed.isdigit() and len(squeezed) <= 200)
+    if times / len(squeezed) > 0.85 and not drawn:
         return Degenerate("one-token", times / len(squeezed))
     words = _WORD.findall(sample)
-    for check in (_stutters, _repeats, _mixed_scripts, _symbols):
+    word = _one_word(words)
+    if word is not None and asked is not None and word.strip(".,;:!?\"'").lower() not in asked.lower():
+        return Degenerate("one-word", 1.0)
+    for check in (_broken_letters, _stutters, _repeats, _mixed_scripts, _symbols):
         found = check(sample, words)
         if found is not None:
             return found
     return None
+
+
+def _one_word(words: list[str]) -> str | None:
+    """The word that a text repeats and that is nearly all of it."""
+    if len(words) < 12:
+        return None
+    word, times = Counter(words).most_common(1)[0]
+    return word if times / len(words) > 0.85 and any(c.isalnum() for c in word) and len(word) > 1 else None
+
+
+def _broken_letters(text: str, words: list[str]) -> Degenerate | None:
+    """Bytes that form no letters: a fifth of the text and more."""
+    share = len(_BROKEN.findall(text)) / len(text)
+    return Degenerate("broken", share) if len(text) >= 16 and share > 0.2 else None
 
 
 _STUTTER = re.compile(r"(\S{2,24}?)\1{3,}")
@@ -137,11 +165,31 @@ _STUTTER = re.compile(r"(\S{2,24}?)\1{3,}")
 def _stutters(text: str, words: list[str]) -> Degenerate | None:
     """A piece of a word over and over without a space between: a sound model's loops repeat words and sentences."""
     longest = max((word for word in words), key=len, default="")
-    if len(longest) < 24 or not any(c.isalpha() for c in longest):
+    if len(longest) < 24:
         return None
-    covered = sum(len(m[0]) for m in _STUTTER.finditer(text[:4000]) if any(c.isalpha() for c in m[1]))
-    share = covered / min(len(text), 4000)
-    return Degenerate("stutter", share) if share > 0.5 else None
+    head = text[:4000]
+    covered = sum(len(m[0]) for m in _STUTTER.finditer(head) if any(c.isalpha() for c in m[1]))
+    share = covered / len(head)
+    if share > 0.5:
+        return Degenerate("stutter", share)
+    poor = sum(len(word) for word in _WORD.findall(head) if len(word) >= 24 and _poor(word))
+    return Degenerate("stutter", poor / len(head)) if poor > 0.5 * len(head) and len(head) >= 80 else None
+
+
+def _poor(word: str) -> bool:
+    """A long run of few syllables: hardly any four letters of it occur but once. Bases of a genome are exempt."""
+    letters = word.lower()
+    if sum(c.isalpha() for c in letters) < 0.6 * len(letters) or set(letters) <= set("acgtun"):
+        return not any(c.isalpha() for c in letters) and not set(letters) <= set("01-=_*#.~|+/\\") and _period(letters)
+    fours = [letters[i : i + 4] for i in range(len(letters) - 3)]
+    return len(set(fours)) < 0.55 * len(fours)
+
+
+def _period(word: str) -> bool:
+    """Two to four characters over and over: 1.1.1.1."""
+    return len(word) >= 40 and any(
+        sum(a == b for a, b in zip(word, word[size:], strict=False)) > 0.95 * (len(word) - size) for size in (2, 3, 4)
+    )
 
 
 def _repeats(text: str, words: list[str]) -> Degenerate | None:
@@ -182,27 +230,34 @@ def _mixed_scripts(text: str, words: list[str]) -> Degenerate | None:
         return None
     kinds = Counter(scripts)
     frequent = [s for s, n in kinds.items() if n >= 2]
-    changes = sum(a != b for a, b in zip(scripts, scripts[1:], strict=False))
+    changes = sum(a != b for a, b in pairwise(scripts))
     inside = sum(len({s for s in (_script(c) for c in word) if s} - {"han"}) > 1 for word in words)
     share = changes / len(scripts)
-    if (
-        (len(frequent) >= 4 and share > 0.08)
-        or (len(frequent) >= 3 and share > 0.15)
-        or inside > max(3, len(words) // 6)
-    ):
+    often = 0.08 if inside else 0.15
+    mixed = (len(frequent) >= 4 and share > often) or (len(frequent) >= 3 and share > 0.15)
+    if (mixed and not _listed(text)) or inside > max(3, len(words) // 6):
         return Degenerate("mixed-scripts", max(share, inside / max(len(words), 1)))
     return None
 
 
+def _listed(text: str) -> bool:
+    """Lines of one script each, with a name or a gloss beside it: a list of translations."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    plain = sum(len({s for s in map(_script, line) if s}) <= 2 for line in lines)
+    return len(lines) >= 4 and plain >= 0.6 * len(lines)
+
+
 def _symbols(text: str, words: list[str]) -> Degenerate | None:
     """Hardly a letter or digit in a longer text that is no table, rule or drawing."""
-    squeezed = "".join(text.split())
-    if len(squeezed) < 40:
+    told = "".join(c for c in text if not c.isspace() and c not in _DRAWING)
+    if len(told) < 40 or any("\u2190" <= c <= "\u2bff" or c >= "\U0001f000" for c in told):
         return None
-    sound = sum(c.isalnum() for c in squeezed) / len(squeezed)
-    if sound < 0.25 and not re.fullmatch(r"[-=_*#.~+|\\/<>^]+", squeezed):
-        return Degenerate("symbols", 1 - sound)
-    return None
+    sound = sum(c.isalnum() for c in told) / len(told)
+    return Degenerate("symbols", 1 - sound) if sound < 0.25 else None
+
+
+_DRAWING = frozenset("-=_*#.~+|\\/<>^[],:")
+"""Of these tables, rules, drawings and some programs are made."""
 
 
 def looks_finished(text: str) -> bool | None:
