@@ -8,6 +8,7 @@ from typing import Any
 from .prompts import read_typed
 from .transcript_documents import JsonTries, document_kind, headless_json, json_block, sse_block, yaml_block
 from .transcript_kinds import is_env, is_launch, is_log_line, is_metric, is_setting, looks_logged, starts_http
+from .transcript_parts import Part
 
 __all__ = ["Block", "plain_parts", "split"]
 
