@@ -40,6 +40,7 @@ KINDS: dict[str, str] = {
     "logit": "replies:LogitCheck",
     "client": "client:ClientReads",
     "launch": "launch:Launch",
+    "exception": "exceptions:ExceptionSeen",
     "name": "model:ModelName",
     "template": "model:TemplateSeen",
     "iface": "links:Interface",
