@@ -39,6 +39,12 @@ _HYBRID = re.compile(
 )  # fmt: skip
 
 
+_SIZED = ("model-weights-size", "llama-bench-row")
+"""Lines that tell the size of the weights."""
+_TIMED = ("throughput-window", "sglang-decode", "measured-speed", "llama-bench-row")
+"""Lines that tell tokens per second."""
+
+
 def rooflines(facts: Sequence[Fact]) -> list[Fact]:
     """One Roofline for each loaded model of which a single request's speed is known.
 
@@ -46,13 +52,9 @@ def rooflines(facts: Sequence[Fact]) -> list[Fact]:
     """
     out: list[Fact] = []
     for loaded in facts:
-        if (
-            loaded.kind != "log"
-            or loaded.get("signature") != "model-weights-size"
-            or loaded.get("rank") not in (None, "TP0")
-        ):
+        if loaded.kind != "log" or loaded.get("signature") not in _SIZED or loaded.where.rank not in (None, "TP0"):
             continue
-        weights = _number(loaded, "gib")
+        weights = _number(loaded, "gib") or _number(loaded, "size")
         if weights is None or weights <= 0.1 or any(other.where.joins(loaded.where) for other in out):
             continue
         made = _roofline(loaded, weights, facts)
@@ -119,10 +121,13 @@ def _speeds(base: Fact, facts: Sequence[Fact]) -> Iterator[tuple[float, Fact]]:
     for fact in facts:
         if not fact.where.joins(base.where):
             continue
-        if fact.kind == "log" and fact.get("signature") in ("throughput-window", "sglang-decode", "measured-speed"):
+        if fact.kind == "log" and fact.get("signature") in _TIMED:
             speed, running = _number(fact, "generation"), _number(fact, "running")
             if speed and running in (None, 1.0):
                 yield speed, fact
+        elif fact.kind == "log" and fact.get("signature") == "measured-interval":
+            if milliseconds := _number(fact, "milliseconds"):
+                yield 1000 / milliseconds, fact
         elif fact.kind in ("chat", "completion"):
             tokens, seconds = _number(fact, "completion_tokens"), timed.get(fact.order)
             if tokens is not None and tokens >= 64 and seconds and seconds >= 2:

@@ -12,7 +12,7 @@ _BUDGET = frozenset(
     {"kv-memory-found", "no-cache-blocks", "kv-below-context", "free-below-budget", "profiling-summary"}
 )
 _WINDOWS = frozenset({"spec-window", "sglang-decode"})
-_SPEEDS = frozenset({"throughput-window", "sglang-decode", "measured-speed"})
+_SPEEDS = frozenset({"throughput-window", "sglang-decode", "measured-speed", "measured-interval", "llama-bench-row"})
 
 
 def sums(facts: Sequence[Fact]) -> list[Fact]:
@@ -32,8 +32,12 @@ def sums(facts: Sequence[Fact]) -> list[Fact]:
         from .tenancy import tenancies
 
         out += tenancies(facts)
-    if signatures & _SPEEDS or {"chat", "completion"} & kinds:
+    if signatures & _SPEEDS or any(fact.kind == "http" and _slow(fact.get("seconds")) for fact in facts):
         from .roofline import rooflines
 
         out += rooflines(facts)
     return out
+
+
+def _slow(seconds: object) -> bool:
+    return isinstance(seconds, (int, float)) and seconds >= 2

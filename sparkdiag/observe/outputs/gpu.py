@@ -24,7 +24,18 @@ def observe_gpu(piece: Piece) -> list[Fact]:
     """GPU samples and the processes that hold GPU memory."""
     command = piece.command or ""
     if "nvidia-smi" not in command and not any(
-        sign in piece.text for sign in ("NVIDIA-SMI", "GPU-Util", "utilization.gpu", "MiB |", "NVSMI LOG", "# gpu ")
+        sign in piece.text
+        for sign in (
+            "NVIDIA-SMI",
+            "GPU-Util",
+            "utilization.gpu",
+            "MiB |",
+            "NVSMI LOG",
+            "Attached GPUs",
+            "Event Reasons",
+            "GPU Current Temp",
+            "# gpu ",
+        )
     ):
         return []
     samples: list[Fact] = []
@@ -257,7 +268,8 @@ _SLOWED = {
 def _reports(piece: Piece, lines: list[str]) -> list[Fact]:
     """nvidia-smi -q, whole or in part: the first value of each key, before the sections of limits."""
     if not any(
-        "NVSMI LOG" in line or "Clocks Event Reasons" in line or "Clocks Throttle Reasons" in line for line in lines
+        sign in piece.text
+        for sign in ("NVSMI LOG", "Attached GPUs", "Event Reasons", "Throttle Reasons", "GPU Current Temp")
     ):
         return []
     known: dict[str, Any] = {}

@@ -27,7 +27,7 @@ _UNITS = {
 
 def observe_memory(piece: Piece) -> list[Fact]:
     """Memory samples and pressure of one piece."""
-    samples = _free(piece) + _meminfo(piece) + _top(piece) + _tables(piece) + _watched(piece)
+    samples = _free(piece) + _meminfo(piece) + _top(piece) + _tables(piece) + _columns(piece) + _watched(piece)
     pressure = _pressure(piece)
     out: list[Fact] = [*sorted(samples, key=lambda fact: fact.order)[-MAX_SAMPLES:], *pressure]
     if samples:
@@ -349,6 +349,39 @@ def _awked_sar(piece: Piece) -> list[MemorySample]:
             if set(row) == {"time", "kbmemused"}:  # the fourth column is kbavail where the clock shows AM and PM
                 row = {"kbavail": row["kbmemused"]}
         out += _sar(row, piece, at, line)
+    return out
+
+
+_COLUMN = re.compile(
+    r"(?:host_|host |sys_|system )?mem_?avail\w*|memavailable|avail(?:able)?(?: mem\w*)?", re.IGNORECASE
+)
+_HEADING_UNIT = re.compile(r"[\[(_ ](?P<unit>[kKMG]i?B)\b")
+
+
+def _columns(piece: Piece) -> list[MemorySample]:
+    """Tables of a watching script: a heading with a column for available memory, split by bars, commas or tabs."""
+    out: list[MemorySample] = []
+    lines = piece.text.split("\n") if "vail" in piece.text else []
+    for at, line in enumerate(lines):
+        mark = next((mark for mark in ("|", ",", "\t") if line.count(mark) >= 1), None)
+        if mark is None or "vail" not in line or len(line) > 300:
+            continue
+        names = [cell.strip(" `*") for cell in line.strip().strip("|").split(mark)]
+        column = next((i for i, name in enumerate(names) if _COLUMN.match(name)), None)
+        if column is None or len(names) < 2 or any(re.search(r"\d", name) for name in names):
+            continue
+        told = _HEADING_UNIT.search(names[column])
+        for below in range(at + 1, min(at + 2000, len(lines))):
+            cells = [cell.strip(" `*") for cell in lines[below].strip().strip("|").split(mark)]
+            if len(cells) != len(names):
+                break
+            figure = re.fullmatch(r"(\d[\d.]*) ?([kKMG]i?B?)?", cells[column])
+            if figure is None:
+                continue
+            unit = figure[2] or (told["unit"] if told else None)
+            scale = _UNITS[unit.lower()] if unit else _guessed(figure[1])
+            known = _Figures(available=float(figure[1]) * scale)
+            out.append(known.fact(piece, below, lines[below], "monitor"))
     return out
 
 

@@ -20,7 +20,7 @@ _READERS: tuple[tuple[str, str, frozenset[str], tuple[str, ...]], ...] = (
         "memory free", "memory_free"),
     ),
     ("gpu", "observe_gpu", frozenset({"nvidia-smi"}), ("NVIDIA-SMI", "GPU-Util", "utilization.gpu", "MiB |",
-    "NVSMI LOG", "# gpu ", "nvidia-smi")),
+    "NVSMI LOG", "Attached GPUs", "Event Reasons", "GPU Current Temp", "# gpu ", "nvidia-smi")),
     (
         "processes", "observe_processes", frozenset({"ps", "pgrep", "top", "htop", "mpstat", "sensors"}),
         ("%CPU", "%Cpu", "  PID", "%idle", "°C", "VLLM::", "sglang::", "/sys/class/thermal", "/sys/class/hwmon"),
