@@ -99,9 +99,7 @@ def _avoid_of(d: DiagnosisEntry, shown: Rule | None) -> tuple[AvoidTemplate, ...
     return shown.avoid if shown and shown.avoid is not None else d.avoid
 
 
-def _to_do(
-    out: Page, d: DiagnosisEntry, fix: tuple[StepTemplate, ...], avoid: tuple[AvoidTemplate, ...]
-) -> None:
+def _to_do(out: Page, d: DiagnosisEntry, fix: tuple[StepTemplate, ...], avoid: tuple[AvoidTemplate, ...]) -> None:
     if fix or avoid:
         out.blank()
         out.heading(to_do_heading(d.kind))

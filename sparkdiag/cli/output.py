@@ -85,8 +85,6 @@ def emit(text: str, options: argparse.Namespace) -> None:
         raise UsageError(f"standard output cannot be written: {error.strerror}") from None
 
 
-
-
 def _silence_stdout() -> None:
     """What is left in the buffer would fail once more when Python ends."""
     with contextlib.suppress(OSError, ValueError):

@@ -84,7 +84,7 @@ def _blocks(found: list[Difference]) -> str:
 
 def read_expected(capture: str) -> Expected | None:
     """The expectation in a capture's folder, or beside its archive as NAME.expected.yaml; None if there is none."""
-    for name in ((os.path.join(capture, EXPECTED),) if os.path.isdir(capture) else _beside(capture)):
+    for name in (os.path.join(capture, EXPECTED),) if os.path.isdir(capture) else _beside(capture):
         try:
             with open(name, encoding="utf-8") as file:
                 text = file.read(MAX_EXPECTED + 1)

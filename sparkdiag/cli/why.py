@@ -115,9 +115,7 @@ def _how_to_get(missing: str, book: Rulebook) -> tuple[str, str | None]:
     return f"{missing} is missing; the probe {probe.id} ({costs(probe.cost)}) gives it{how}", probe.command
 
 
-def _as_data(
-    name: str, answer: str, states: list[RuleState], report: Report, book: Rulebook
-) -> dict[str, object]:
+def _as_data(name: str, answer: str, states: list[RuleState], report: Report, book: Rulebook) -> dict[str, object]:
     return {
         "id": name,
         "answer": answer,
