@@ -131,6 +131,7 @@ def _extension(item: Item) -> str:
 def anonymized(capture: Capture) -> Capture:
     """The capture with its hosts and addresses numbered, the same in all texts."""
     hosts = [re.sub(r"^[a-z]+://|[:/].*$", "", target.address) for target in capture.targets]
+    hosts += dict.fromkeys(on for item in capture.items if isinstance(on := item.asked.get("on"), str))
     names = Anonymizer(host for host in hosts if host)
     for target in capture.targets:
         names.learn(target.address)

@@ -39,7 +39,9 @@ class Evidence:
             if told is not None and told not in self.problems:
                 self.problems.append(told)
             if item.status == "skipped":
-                self.not_run.setdefault(item.probe, item.why or "skipped")
+                probes = item.asked.get("probes")  # one item may stand for several probes
+                for probe in probes if isinstance(probes, list) else [item.probe]:
+                    self.not_run.setdefault(str(probe), item.why or "skipped")
 
     def add_capture(self, path: str) -> None:
         """A saved capture, or a single recorded exchange."""

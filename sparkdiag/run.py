@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from .capture import Capture, Item, Target
@@ -15,6 +15,7 @@ from .evidence import Evidence
 from .targets import Recognised, recognise
 
 if TYPE_CHECKING:
+    from .collect import Node, Settings
     from .files import Progress
 
 __all__ = ["Options", "case_from_targets", "replay", "run"]
@@ -52,19 +53,16 @@ class Options:
 
 async def run(targets: Sequence[str], options: Options, evidence: Evidence | None = None) -> Case:
     """One case out of all targets: files are read, endpoints looked at in rounds."""
-    if options.ssh or options.local or options.container:
-        raise UsageError(
-            "looking at the node itself (ssh, local, container) is not built yet; paste the commands' output"
-        )
     known = [recognise(target) for target in targets]
-    if not known and not options.logs:
-        raise UsageError("nothing to look at: name an endpoint, a file or a capture")
+    nodes = _nodes(options)
+    if not known and not options.logs and not nodes:
+        raise UsageError("nothing to look at: name an endpoint, a file, a capture, or a node")
     evidence = evidence or Evidence()
     evidence.engine = options.rule_engine
-    _begin(evidence, known, options)
+    _begin(evidence, known, [node.address for node in nodes], options)
     evidence.read(known, options.logs, options.progress)
     endpoints = [item for item in known if item.kind == "endpoint"]
-    case = evidence.judged() if not endpoints else await _rounds(endpoints, options, evidence)
+    case = await _rounds(endpoints, nodes, options, evidence) if endpoints or nodes else evidence.judged()
     if options.anonymize:
         evidence.anonymize()
         case = evidence.judged()
@@ -75,10 +73,22 @@ async def run(targets: Sequence[str], options: Options, evidence: Evidence | Non
     return case
 
 
-def _begin(evidence: Evidence, known: Sequence[Recognised], options: Options) -> None:
-    targets = tuple(
-        Target(f"t{number}", "endpoint", _without_secrets(item.name))
-        for number, item in enumerate((k for k in known if k.kind == "endpoint"), 1)
+def _nodes(options: Options) -> list[Node]:
+    """The nodes to look at. UsageError for a name that cannot be one, or that is given twice."""
+    if not options.ssh and not options.local:
+        if options.container is not None:
+            raise UsageError("--container names a container on a node: --ssh [USER@]HOST or --local says on which")
+        return []
+    from .collect import nodes_of
+
+    return nodes_of(options.ssh, options.local, options.container)
+
+
+def _begin(evidence: Evidence, known: Sequence[Recognised], nodes: Sequence[str], options: Options) -> None:
+    endpoints = [item.name for item in known if item.kind == "endpoint"]
+    targets = (
+        *(Target(f"t{n}", "endpoint", _without_secrets(name)) for n, name in enumerate(endpoints, 1)),
+        *(Target(f"n{n}", "node", address) for n, address in enumerate(nodes, 1)),
     )
     answers: dict[str, Any] = {}
     if options.client_reads is not None:
@@ -95,10 +105,11 @@ def _without_secrets(address: str) -> str:
     return redact_url(address)
 
 
-async def _rounds(endpoints: Sequence[Recognised], options: Options, evidence: Evidence) -> Case:
+async def _rounds(endpoints: Sequence[Recognised], nodes: Sequence[Node], options: Options, evidence: Evidence) -> Case:
     import asyncio
 
-    from .collect import Settings, collect_active, collect_passive, collect_probe
+    from .collect import Settings, collect_active, collect_endpoint, collect_node, collect_passive, collect_probe
+    from .collect.node import NodeSettings, starved
 
     begin = time.monotonic()
     deadline = begin + options.timeout
@@ -119,13 +130,23 @@ async def _rounds(endpoints: Sequence[Recognised], options: Options, evidence: E
             later_gap=options.later_gap,
             clock=clock,
         )
-        for target, endpoint in zip(evidence.capture.targets, endpoints, strict=True)
+        for target, endpoint in zip(evidence.capture.targets[: len(endpoints)], endpoints, strict=True)
+    ]
+    node_settings = [
+        NodeSettings(target.id, node, clock, options.timeout)
+        for target, node in zip(evidence.capture.targets[len(endpoints) :], nodes, strict=True)
     ]
     # not a TaskGroup: a UsageError for an address or a key has to come out as itself
-    per_target = await asyncio.gather(*(collect_passive(one) for one in settings))
-    evidence.add([item for items in per_target for item in items])
+    on_nodes, per_target = await asyncio.gather(
+        asyncio.gather(*(collect_node(one) for one in node_settings)),
+        asyncio.gather(*((collect_passive if _looked_at(one, nodes) else collect_endpoint)(one) for one in settings)),
+    )
+    # a node's logs tell what was, an endpoint's answers what is
+    evidence.add([item for items in (*on_nodes, *per_target) for item in items])
+    hold = next((why for items in on_nodes if (why := starved(items)) is not None), None)
+    settings = [replace(one, hold=hold) for one in settings]
     case = evidence.judged()
-    for number in range(2, MAX_ROUNDS + 1):
+    for number in range(2, MAX_ROUNDS + 1 if endpoints else 0):
         if time.monotonic() >= deadline:
             evidence.problems.append(Problem("time", f"the deadline of {options.timeout:g} s was reached"))
             break
@@ -145,6 +166,14 @@ async def _rounds(endpoints: Sequence[Recognised], options: Options, evidence: E
         evidence.add(fresh)
         case = evidence.judged()
     return case
+
+
+def _looked_at(settings: Settings, nodes: Sequence[Node]) -> bool:
+    """The endpoint's host is one of the nodes: how far one gets with it is seen there."""
+    from .collect import parse_address
+
+    host = parse_address(settings.address).host
+    return any(node.destination is not None and node.destination.host == host for node in nodes)
 
 
 _PASSIVE_LATER = ("metrics-later",)
@@ -195,7 +224,8 @@ def run_sync(targets: Sequence[str], options: Options) -> Case:
     """`run` without a loop of the caller's. Interrupted, with the report on what was collected, after Control-C."""
     evidence = Evidence()
     try:
-        if all(recognise(target).kind != "endpoint" for target in targets):
+        live = options.ssh or options.local or any(recognise(target).kind == "endpoint" for target in targets)
+        if not live:
             return _without_loop(targets, options, evidence)
         import asyncio
 

@@ -18,7 +18,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     check_output(options)
     targets = tuple(options.words)
-    if not targets and not options.log:
+    if not targets and not (options.log or options.ssh or options.local or options.container):
         raise UsageError("no target: give an endpoint, a log, a capture or - for standard input (see sparkdiag --help)")
     arguments = library_arguments(options)
     from .. import diagnose_sync

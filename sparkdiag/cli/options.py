@@ -28,14 +28,18 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--rule-engine", metavar="ENGINE", type=_rule_engine, help="auto (default), durable or python"
-    )
+    parser.add_argument("--rule-engine", metavar="ENGINE", type=_rule_engine, help="auto (default), durable or python")
 
 
 def add_collecting(parser: argparse.ArgumentParser) -> None:
     """How evidence is collected from the targets."""
     group = parser.add_argument_group("what to look at")
+    group.add_argument(
+        "--ssh", metavar="DEST", action="append",
+        help="look at the node [USER@]HOST[:PORT] as well, read-only, over ssh; may be given for each node of a pair",
+    )  # fmt: skip
+    group.add_argument("--local", action="store_true", help="look at this machine, which is the node")
+    group.add_argument("--container", metavar="NAME", help="the container to look into (default: those that run)")
     group.add_argument("--log", metavar="FILE", action="append", help="a log of the same case; may be repeated")
     group.add_argument("--model", metavar="NAME", help="the model to ask for (default: the first one served)")
     group.add_argument("--api-key-env", metavar="VAR", help="environment variable that holds the API key")
@@ -55,15 +59,17 @@ def add_collecting(parser: argparse.ArgumentParser) -> None:
 def library_arguments(options: argparse.Namespace) -> dict[str, object]:
     """The options that were given, as the keyword arguments of `sparkdiag.diagnose`."""
     given: dict[str, object] = {}
-    for name in ("model", "client_reads", "max_generated", "timeout", "save", "rule_engine"):
+    for name in ("model", "client_reads", "container", "max_generated", "timeout", "save", "rule_engine"):
         value = getattr(options, name)
         if value is not None:
             given[name] = value
-    for name in ("tools", "passive", "anonymize"):
+    for name in ("tools", "passive", "anonymize", "local"):
         if getattr(options, name):
             given[name] = True
     if options.log:
         given["log"] = tuple(options.log)
+    if options.ssh:
+        given["ssh"] = tuple(options.ssh)
     if options.api_key_env is not None:
         given["api_key"] = _api_key(options.api_key_env)
     from .progress import progress_line

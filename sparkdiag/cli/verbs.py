@@ -10,17 +10,15 @@ VERBS: dict[str, tuple[str, str]] = {
     "replay": ("replay", "diagnose a saved capture; with expected.yaml beside it, compare"),
     "rules": ("rules", "list, check, show or compile the rules"),
     "explain": ("explain", "what a rule or a diagnosis means, when it is named, and what to do"),
+    "commands": ("commands", "what is run on a node, as one script to run by hand"),
     "why": ("why", "why a rule or a diagnosis was named on the evidence"),
     "why-not": ("why", "why a rule or a diagnosis was not named on the evidence"),
 }
 """Verb to its module in this package and its line in --help."""
 
-PLANNED = ("lint", "plan", "bench", "diff", "verify", "record", "watch", "serve", "mcp", "commands")
+PLANNED = ("lint", "plan", "bench", "diff", "verify", "record", "watch", "serve", "mcp")
 
 PLANNED_OPTIONS: dict[str, str] = {
-    "--ssh": "looking at a node over SSH",
-    "--local": "looking at this machine",
-    "--container": "looking into a container",
     "--ask": "asking questions",
 }
 """Options of the contract that are not built yet, with what they will do."""

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from .address import parse_address
     from .below import collect_endpoint
     from .endpoint import collect_active, collect_passive, collect_probe
-    from .node import NodeSettings, collect_node
+    from .node import Node, NodeSettings, collect_node, nodes_of
 
 __all__ = [
+    "Node",
     "NodeSettings",
     "Settings",
     "collect_active",
@@ -24,10 +25,15 @@ __all__ = [
     "collect_node",
     "collect_passive",
     "collect_probe",
+    "nodes_of",
     "parse_address",
 ]
 
-_HOMES = {"parse_address": "address", "collect_endpoint": "below", "NodeSettings": "node", "collect_node": "node"}
+_HOMES = {
+    "parse_address": "address",
+    "collect_endpoint": "below",
+    **dict.fromkeys(("Node", "NodeSettings", "collect_node", "nodes_of"), "node"),
+}
 
 
 def __getattr__(name: str) -> object:

@@ -139,6 +139,8 @@ def _refused(session: Session, items: list[Item]) -> str | None:
     """Why nothing may be generated here."""
     if session.settings.passive:
         return "--passive: nothing is generated"
+    if session.settings.hold is not None:
+        return session.settings.hold
     reached = next((item for item in items if item.probe == "tcp-api"), None)
     if reached is not None and reached.status != "ok":
         return f"the port cannot be reached: {reached.why}"

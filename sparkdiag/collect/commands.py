@@ -63,7 +63,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("os-release", "cat /etc/os-release", "system", limit=8 * _KIB),
     Command("dgx-release", "grep -v SERIAL /etc/dgx-release", "system", limit=8 * _KIB),
     Command("driver-module", "cat /proc/driver/nvidia/version", "system", limit=4 * _KIB),
-    Command("temperatures", "cat /sys/class/thermal/thermal_zone*/temp", "system", limit=4 * _KIB),
+    Command(
+        "temperature",
+        "paste -d ' ' /sys/class/thermal/thermal_zone*/type /sys/class/thermal/thermal_zone*/temp",
+        "system",
+        limit=8 * _KIB,
+    ),
     Command("time-sync", "timedatectl show -p NTPSynchronized", "system", needs="timedatectl", seconds=3),
     Command(
         "processes",
@@ -72,7 +77,7 @@ COMMANDS: tuple[Command, ...] = (
         limit=128 * _KIB,
     ),
     Command("swapping", "vmstat 1 2", "processes", needs="vmstat"),
-    Command("processors", "mpstat -P ALL 1 1", "processors", needs="mpstat"),
+    Command("cpu", "mpstat -P ALL 1 1", "cpu", needs="mpstat"),
     # links
     Command("links", "ip -br link", "links", needs="ip"),
     Command("addresses", "ip -br addr", "links", needs="ip"),
@@ -81,6 +86,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("link-speeds", "grep -H . /sys/class/net/*/speed /sys/class/net/*/mtu 2>/dev/null", "links"),
     Command("rdma-ports", "ibdev2netdev", "links", needs="ibdev2netdev"),
     Command("rdma-states", "grep -H . /sys/class/infiniband/*/ports/*/state 2>/dev/null", "links"),
+    Command("gids", "show_gids", "links", needs="show_gids"),
     Command("sockets", "ss -ltn", "links", needs="ss"),
     Command("own-name", 'getent hosts "$(uname -n)"', "links", seconds=3),
     # disks
@@ -107,19 +113,19 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("memlock", "ulimit -l", "users"),
     Command(
-        "user-units",
+        "units",
         "systemctl --user list-units --type=service --all --no-pager --plain --no-legend",
         "units",
         needs="systemctl",
     ),
     Command(
-        "user-units-failed",
+        "units-failed",
         "systemctl --user status --no-pager --full --lines=10 --state=failed,activating,auto-restart",
         "units",
         needs="systemctl",
     ),
     Command(
-        "user-unit-files",
+        "unit-files",
         'systemctl --user cat --no-pager $(ls "$HOME/.config/systemd/user" | grep "[.]service$")',
         "units",
         needs="systemctl",
@@ -249,7 +255,7 @@ COMMANDS: tuple[Command, ...] = (
         right=_DOCKER,
     ),
     Command(
-        "container-packages",
+        "package",
         "docker exec CONTAINER pip list --format=freeze --disable-pip-version-check",
         "container-packages",
         seconds=15,
@@ -288,7 +294,7 @@ COMMANDS: tuple[Command, ...] = (
         right=_DOCKER,
     ),
     Command(
-        "docker-image",
+        "image",
         "docker image inspect \"$(docker inspect --format '{{.Image}}' CONTAINER)\"",
         "container",
         seconds=8,

@@ -12,20 +12,51 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from ..capture import Item
+from ..errors import UsageError
 from ..redact import redact
 from ..sections import status_of
 from .commands import COMMANDS, ENOUGH_KIB, FIRST, LISTING, Command, container_commands, node_commands
 from .reach import Host, host_items
 from .scripts import MAX_CONTAINERS, session_script
 from .shell import Went, run_script
-from .ssh import Destination, Master, container_name, resolve, words_of_failure
+from .ssh import Destination, Master, container_name, parse_destination, resolve, words_of_failure
 
-__all__ = ["NodeSettings", "collect_node", "node_address"]
+__all__ = ["Node", "NodeSettings", "collect_node", "nodes_of", "starved"]
 
 SESSIONS = 8
 """Open at once: sshd allows ten on one connection unless told otherwise."""
-_LOGIN_SECONDS = 12.0
+MAX_NODES = 8
 _ORDER = {command.probe: number for number, command in enumerate(COMMANDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node to look at, as it was named, and checked: nothing else of what a user says gets into a command."""
+
+    destination: Destination | None
+    """None: this machine."""
+    container: str | None = None
+    """Look into this container, and no other."""
+
+    @property
+    def address(self) -> str:
+        """What a capture calls the node."""
+        if self.destination is not None:
+            return self.destination.shown
+        return re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()).strip(".-") or "localhost"
+
+
+def nodes_of(ssh: Sequence[str], local: bool, container: str | None) -> list[Node]:
+    """UsageError for what cannot be a destination or a container's name, and for a node that is named twice."""
+    name = None if container is None else container_name(container)
+    nodes = [Node(parse_destination(text), name) for text in ssh]
+    nodes += [Node(None, name)] if local else []
+    for at, node in enumerate(nodes):
+        if any(node.address == other.address for other in nodes[:at]):
+            raise UsageError(f"the node {node.address} is named twice")
+    if len(nodes) > MAX_NODES:
+        raise UsageError(f"at most {MAX_NODES} nodes are looked at in one run")
+    return nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,40 +65,29 @@ class NodeSettings:
 
     target: str
     """Id that the items carry."""
-    destination: Destination | None
-    """None: this machine."""
+    node: Node
     clock: Callable[[], float]
     """Seconds since the run began."""
     seconds: float = 60.0
     """When the run ends, by `clock`."""
-    container: str | None = None
-    """Look into this container, and no other."""
-    login_seconds: float = _LOGIN_SECONDS
-
-
-def node_address(destination: Destination | None) -> str:
-    """What a capture calls the node."""
-    if destination is not None:
-        return destination.shown
-    return re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()).strip(".-") or "localhost"
+    login_seconds: float = 12.0
 
 
 async def collect_node(settings: NodeSettings) -> list[Item]:
-    """Reachability and login (not for this machine), then every command of the list, what happened before what is.
+    """Reachability and login (not for this machine), and every command of the list: what was before what is.
 
-    UsageError for a container's name that cannot be one; whatever the node does is an item.
+    Never raises for what the node does.
     """
-    if settings.container is not None:
-        container_name(settings.container)
-    if settings.destination is None:
+    destination = settings.node.destination
+    if destination is None:
         if shutil.which("sh") is None:
             return [_not_run(settings, "there is no POSIX shell here")]
         return await _Node(settings, ["sh", "-s"]).collect()
-    where = await resolve(settings.destination)
+    where = await resolve(destination)
     host = Host(settings.target, where.host, settings.clock, settings.seconds, where.port)
     looking = asyncio.ensure_future(host_items(host)) if where.direct else None
     async with AsyncExitStack() as stack:
-        master = await stack.enter_async_context(Master(settings.destination, min(settings.login_seconds, host.left())))
+        master = await stack.enter_async_context(Master(destination, min(settings.login_seconds, host.left())))
         at = settings.clock()
         up = await master.connect()
         login = _login(settings, master, up, at)
@@ -80,7 +100,7 @@ async def collect_node(settings: NodeSettings) -> list[Item]:
 
 def _login(settings: NodeSettings, master: Master, up: bool, at: float) -> Item:
     took = round(settings.clock() - at, 4)
-    asked = {"host": settings.destination.host if settings.destination else ""}
+    asked = {"host": settings.node.address}
     if up:
         return Item(settings.target, "ssh-login", "ok", asked=asked, at=round(at, 4), took=took)
     status, why = words_of_failure(master.errors)
@@ -130,8 +150,8 @@ class _Node:
     async def _containers(self, short: str | None) -> None:
         listing = [command for command in COMMANDS if command.group == LISTING]
         await self._session(listing)
-        if self.settings.container is not None:
-            names = [self.settings.container]
+        if self.settings.node.container is not None:
+            names = [self.settings.node.container]
         else:
             names = _names(next((item for _, item in self.items if item.probe == "docker-ps"), None))
         sessions = []
@@ -147,14 +167,11 @@ class _Node:
 
     def _short_of_memory(self) -> str | None:
         """Why heavy commands are not run."""
-        text = next((item.text for _, item in self.items if item.probe == "meminfo"), "")
-        found = re.search(r"^MemAvailable: +(\d{1,12}) kB$", text, re.M)
-        if found is None or int(found[1]) >= ENOUGH_KIB:
+        left = _available_kib([item for _, item in self.items])
+        if left is None or left >= ENOUGH_KIB:
             return None
-        return (
-            f"only {int(found[1]) / 2**20:.1f} GiB are available: what starts programs or reads long logs is not run "
-            "on a node that is short of memory"
-        )
+        what = "what starts programs or reads long logs is not run on a node that is short of memory"
+        return f"only {left / 2**20:.1f} GiB are available: {what}"
 
     async def _session(self, commands: Sequence[Command], number: int = 0, container: str | None = None) -> None:
         """Run some commands one after the other in a session of their own; an item for each, whatever happens."""
@@ -206,12 +223,12 @@ class _Node:
         elif status == "denied":
             why = f"needs {command.right}" if command.right else (text.strip().split("\n")[-1][:200] or None)
         elif status == "not-found":
-            why = f"{command.needs or 'it'} is not there" if went.code == 127 else text.strip().split("\n")[-1][:200]
+            why = None if went.code == 127 else text.strip().split("\n")[-1][:200]
         return Item(
             target=self.settings.target,
             probe=command.probe,
             status=status,
-            asked={"command": went.command},
+            asked={"command": went.command, "on": went.node},
             why=why,
             code=went.code,
             at=went.at,
@@ -226,6 +243,23 @@ class _Node:
             self.settings.target, command.probe, "skipped", asked=asked, why=why, at=round(self.settings.clock(), 4)
         )
         self.items.append(((number, _ORDER[command.probe]), item))
+
+
+def _available_kib(items: Iterable[Item]) -> int | None:
+    text = next((item.text for item in items if item.probe == "meminfo"), "")
+    found = re.search(r"^MemAvailable: +(\d{1,12}) kB$", text, re.M)
+    return int(found[1]) if found else None
+
+
+def starved(items: Sequence[Item]) -> str | None:
+    """Why nothing may be generated on a node that looks like this."""
+    left = _available_kib(items)
+    if left is not None and left < ENOUGH_KIB:
+        return f"only {left / 2**20:.1f} GiB of the node's memory are available; nothing is sent that needs more"
+    mute = next((item for item in items if item.probe == "ssh-banner" and item.status == "timeout"), None)
+    return (
+        None if mute is None else f"the node's SSH is silent ({mute.why}); nothing is sent to a node that may be stuck"
+    )
 
 
 def _grouped(commands: Iterable[Command]) -> list[list[Command]]:

@@ -26,6 +26,8 @@ class Settings:
     """Tool calls are meant to work here."""
     passive: bool = False
     """Nothing is generated."""
+    hold: str | None = None
+    """Why nothing may be generated, whatever was asked for: what was seen of the node."""
     max_generated: int = 1500
     """Tokens that all probes together may ask for."""
     seconds: float = 60.0

@@ -22,7 +22,7 @@ def places_of(capture: Capture) -> dict[str, Where]:
     out: dict[str, Where] = {}
     for target in capture.targets:
         if target.kind == "node":
-            out[target.id] = Where(node=_host(target.address) or target.id)
+            out[target.id] = Where(node=target.address or target.id)
         elif target.kind == "endpoint" and nodes:
             mine = _names(capture, target)
             on = [node for node in nodes if names[node.id] & mine]

@@ -50,9 +50,11 @@ def headline(report: Report) -> str:
         return f"inconclusive: no fault claimed; {titled(limit)}"
     if report.diagnoses and not claimed:
         return f"inconclusive: nothing is sure enough to claim; perhaps: {titled(report.diagnoses[0])}"
-    if report.problems:
+    # a program that is not there is no problem of its own
+    problem = next((one for one in report.problems if one.why != "not there"), None)
+    if problem is not None:
         address = next(iter(report.targets.values())) if len(report.targets) == 1 else ""
-        return f"inconclusive: {address or report.problems[0].what}: {report.problems[0].why}"
+        return f"inconclusive: {address or problem.what}: {problem.why}"
     return "inconclusive: nothing wrong was seen, and no sign of health either"
 
 
