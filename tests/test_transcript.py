@@ -118,6 +118,14 @@ def test_a_command_may_stand_without_a_prompt(text: str) -> None:
     assert (first.command, first.text.strip()) == ("docker ps", "x")
 
 
+@pytest.mark.parametrize(
+    "line", ["nvcc fatal   : Unsupported gpu architecture 'compute_121a'", "curl: (7) Failed to connect to 192.0.2.1"]
+)
+def test_what_a_program_says_of_itself_is_no_command(line: str) -> None:
+    log = f"INFO 04-01 10:00:00 [core.py:90] start\n{line}\nninja: build stopped.\n"
+    assert [(piece.command, piece.text) for piece in read_text(log)] == [(None, log.rstrip())]
+
+
 def test_a_file_that_a_here_document_writes() -> None:
     text = "$ cat > recipe.yaml <<'EOF'\nmodel: a/b\nruntime: vllm\ncontainer: img\nEOF\n$ uname -m\naarch64\n"
     recipe, uname = read_text(text)

@@ -116,8 +116,10 @@ def is_command(text: str) -> bool:
         return program in _ALONE and (program not in _ALSO_ENGLISH or text == text.strip())
     if program in _ALSO_ENGLISH:
         return _PLAIN_ARGUMENT.match(arguments[0]) is not None
-    if program not in _WITH_ARGUMENTS or _PROSE.match(arguments[0]) or words[0].endswith(":"):
+    if program not in _WITH_ARGUMENTS or _PROSE.match(arguments[0]):
         return False
+    if words[0].endswith(":") or arguments[1:2] == [":"]:
+        return False  # a program's own message: `curl: (7) ...`, `nvcc fatal   : ...`
     if program in ("echo", "sleep", "cd", "export", "source", "mkdir", "kill"):
         return True
     return any(_ARGUMENT.match(word) for word in arguments)
