@@ -213,6 +213,7 @@ def test_unit_of_a_user() -> None:
         ("systemctl --user is-active llm", "inactive", {"active": "inactive", "user": True}),
         ("systemctl is-enabled llm.service", "enabled", {"enabled": "enabled", "user": False}),
         ("systemctl --user show llm -p NRestarts -p SubState", "NRestarts=14\nSubState=auto-restart", {"restarts": 14}),
+        ("systemctl --user list-unit-files", "llm.service enabled enabled", {"enabled": "enabled", "user": True}),
         ("systemctl --user list-units", "● llm.service  loaded failed failed  the server", {"active": "failed"}),
     ],
 )
@@ -227,6 +228,7 @@ def test_units(command: str, text: str, expected: dict[str, Any]) -> None:
         ("loginctl show-user llm -p Linger", "Linger=no", False, None),
         ("loginctl show-user llm -p Linger --value", "yes", True, None),
         ("loginctl list-users", "UID USER LINGER STATE\n1000 llm no active", False, None),
+        ("loginctl show-user llm", "Failed to get user: User ID 1000 is not logged in or lingering", False, None),
         ("ls /var/lib/systemd/linger", "llm", True, None),
         ("ls /var/lib/systemd/linger", "", False, None),
         (
@@ -266,6 +268,7 @@ REFUSED = "permission denied while trying to connect to the docker API at unix:/
     ("command", "text", "expected"),
     [
         ("docker ps", "CONTAINER ID   IMAGE     COMMAND", (True, "shell", "ps")),
+        ("docker run --rm hello-world", "\nHello from Docker!", (True, "shell", "run")),
         ("docker ps", REFUSED, (False, "shell", "ps")),
         ("journalctl --user -u llm", f"Mar 02 09:14:02 spark-a docker[9]: {REFUSED}", (False, "unit", None)),
     ],
@@ -275,10 +278,15 @@ def test_docker_access(command: str, text: str, expected: tuple[bool, str, str |
     assert (found.get("allowed"), found.get("by"), found.get("verb")) == expected
 
 
-def test_docker_errors_are_no_access() -> None:
-    assert (
-        facts("docker ps", "Cannot connect to the Docker daemon at unix:///var/run/docker.sock", "docker-access") == []
-    )
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("docker ps", "Cannot connect to the Docker daemon at unix:///var/run/docker.sock"),
+        ("docker run --rm hello-world", "docker: Error response from daemon: no such image"),
+    ],
+)
+def test_docker_errors_are_no_access(command: str, text: str) -> None:
+    assert facts(command, text, "docker-access") == []
 
 
 def test_exit_status_and_home() -> None:
@@ -322,6 +330,8 @@ def test_workloads_up_and_gone() -> None:
     text = "sparkrun_aa0000000001_solo Up 26 hours\nsparkrun_0123456789abcdef_0123456789ab_node_1 Exited (137) 4 s ago"
     up, gone = facts("docker ps -a --filter name=sparkrun_", text, "workload")
     assert (up.get("up"), up.get("solo"), gone.get("up"), gone.get("solo")) == (True, True, False, False)
+    named = one("docker logs sparkrun_aa0000000001_solo", "sh: 1: exec: sparkrun: not found", "workload")
+    assert (named.get("up"), named.get("seen_by")) == (None, "name")
 
 
 def test_ray_lists_nodes_in_each_format() -> None:

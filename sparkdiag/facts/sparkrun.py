@@ -40,11 +40,12 @@ class SparkrunOutput(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload(Fact):
-    """A container of sparkrun's, as docker ps or sparkrun itself lists it."""
+    """A container of sparkrun's, as docker ps, sparkrun itself or a docker command names it."""
 
     kind: ClassVar[str] = "workload"
     name: str
-    up: bool
+    up: bool | None
+    """None where only the name is known."""
     solo: bool
     seen_by: str
-    """docker or sparkrun."""
+    """docker, sparkrun, or name for one that a command was given."""

@@ -24,8 +24,12 @@ _ID = re.compile(r"uid=(?P<uid>\d+)\((?P<user>[^)]*)\).*groups=(?P<groups>\S.*)"
 _DATABASE = re.compile(r"docker:x?:\d+:(?P<users>\S*)\s*\Z")
 _UNIT_LOG = re.compile(r"\bjournalctl\b|\bsystemctl\b.*\bstatus\b")
 _JOURNALED = re.compile(r"[A-Z][a-z]{2} +\d+ [\d:]+ \S+ [\w.@-]+\[\d+\]: ")
-_DOCKER = re.compile(r"(?:docker|podman) (?:container )?(?P<verb>(?!run|exec|logs)[a-z]+)\b")
-_ERROR = re.compile(r"(?:ERROR: |Error response|Cannot connect to the Docker daemon|command not found)", re.IGNORECASE)
+_DOCKER = re.compile(r"(?:docker|podman) (?:container )?(?P<verb>[a-z]+)\b")
+_OF_PROGRAMS = frozenset({"run", "exec", "logs"})
+"""Verbs of docker whose output is that of the program in the container: only the first line can be docker's."""
+_ERROR = re.compile(
+    r"\Adocker: |ERROR: |Error response|Cannot connect to the Docker daemon|command not found", re.IGNORECASE
+)
 
 
 def observe_shells(piece: Piece) -> list[Fact]:
@@ -99,7 +103,15 @@ def _docker(piece: Piece, command: str) -> Iterator[Fact]:
         line = piece.text.split("\n")[number]
         in_unit = _UNIT_LOG.search(command) or _JOURNALED.match(line.strip())
         yield DockerAccess(allowed=False, by="unit" if in_unit else "shell", verb=verb, **place(piece, number, line))
-    elif verb is not None and piece.text.strip() and not _ERROR.search(piece.text):
-        line = next(line for line in piece.text.split("\n") if line.strip())
+    elif (
+        verb is not None
+        and (line := _first(piece.text))
+        and not _ERROR.search(line if verb in _OF_PROGRAMS else piece.text)
+    ):
         root = str(piece.meta.get("typed", "")).startswith("sudo")
         yield DockerAccess(allowed=True, by="root" if root else "shell", verb=verb, **place(piece, 0, line))
+
+
+def _first(text: str) -> str:
+    """The first line that is not blank."""
+    return text.lstrip().partition("\n")[0]

@@ -62,6 +62,14 @@ def observe_sparkrun(piece: Piece) -> list[Fact]:
         workloads = list(_workloads(piece, "docker" if _LISTING.search(command) else "sparkrun", " -a" in command))
         out += workloads
         out += looked(piece, "workload")
+    elif (named := _CONTAINER.search(command)) is not None:
+        source = Source(piece.source, piece.first_line, text=command[:300])
+        out.append(
+            Workload(
+                name=named["name"], up=None, solo=named["role"] == "solo", seen_by="name", where=piece.where,
+                order=piece.order, source=source,
+            )
+        )  # fmt: skip
     if any(fact.kind == "sparkrun" for fact in out):
         out += looked(piece, "sparkrun")
     return out

@@ -23,6 +23,7 @@ _ENDED = re.compile(r"\s*(?:Main PID|Process): \d+.*?\(code=(?P<code>\w+), statu
 _TABLE = re.compile(
     r"[●○×*]?\s*(?P<name>[\w@.\\:-]+\.service)\s+(?:loaded|not-found|masked)\s+(?P<active>[\w-]+)\s+(?P<sub>[\w-]+)\b"
 )
+_LISTED = re.compile(r"(?P<name>[\w@.\\:-]+\.service)\s+(?P<enabled>enabled|disabled|static|masked|linked)\b")
 _SHOWN = re.compile(r"(?P<key>ActiveState|SubState|UnitFileState|Result|NRestarts|ExecMainStatus|Id)=(?P<value>.*)\Z")
 _START = re.compile(r"ExecStart=-?(?P<command>\S.*)\Z")
 _ONE_WORD = re.compile(r"systemctl\b.*\bis-(?P<what>active|enabled|failed)\b(?P<rest>.*)")
@@ -71,6 +72,7 @@ def _units(piece: Piece, lines: list[str]) -> Iterator[Unit]:
     for number, line in enumerate(lines):
         head = _STATUS_HEAD.match(line.strip())
         row = _TABLE.match(line.strip()) if head is None else None
+        listed = _LISTED.match(line.strip()) if "list-unit-files" in command else None
         if head is not None:
             yield from ended()
             name, at, shown, told = head["name"], number, line, {}
@@ -78,6 +80,8 @@ def _units(piece: Piece, lines: list[str]) -> Iterator[Unit]:
             told = {"active": row["active"], "sub": row["sub"], "user": _of_user_manager(command)}
             yield _unit(piece, number, line, row["name"], told)
             told = {}
+        elif listed is not None:
+            yield _unit(piece, number, line, listed["name"], {"enabled": listed["enabled"]})
         elif name is not None:
             _detail(told, line)
             if _ACTIVE.match(line):
@@ -175,6 +179,8 @@ def _logins(piece: Piece, lines: list[str]) -> Iterator[Login]:
             told["remove_ipc"] = True if conf[1] else conf[2] in ("yes", "true")
         elif "list-users" in command and (row := re.fullmatch(r"\d+\s+(\S+)\s+(yes|no)\b.*", text)) is not None:
             user, told["linger"] = row[1], row[2] == "yes"
+        elif "is not logged in or lingering" in text:
+            told["linger"] = False
         if told:
             yield Login(
                 user=user, linger=told.get("linger"), remove_ipc=told.get("remove_ipc"), **place(piece, number, line)
