@@ -136,6 +136,15 @@ def test_signs_of_another_start(second: str) -> None:
     assert {hit.where.run for hit in hits(text, "ready")} == {"1"}
 
 
+def test_lines_long_after_a_stop_are_another_run() -> None:
+    stop = "(APIServer pid=1) INFO 09-02 06:50:00 [x.py:1] bye\n(APIServer pid=1) INFO:     Shutting down\n"
+    bad = "(Worker pid=7) ERROR 09-02 {} [x.py:1] No available memory\n"
+    stopped = START + READY + stop
+    assert {hit.where.run for hit in hits(stopped + bad.format("06:50:03"), "no-memory")} == {None}
+    assert {hit.where.run for hit in hits(stopped + bad.format("07:30:00"), "no-memory")} == {"2"}
+    assert {hit.where.run for hit in hits(stopped + bad.format("05:00:00"), "no-memory")} == {"2"}
+
+
 def test_late_lines_of_a_failed_run_start_nothing() -> None:
     late = "(Worker_TP1 pid=11) INFO 09-02 06:40:03 [gpu_model_runner.py:1] Model loading took 19.32 GiB memory\n"
     assert {fact.where.run for fact in facts(START + FAILS + late)} == {None}

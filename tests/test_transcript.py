@@ -299,6 +299,8 @@ def test_texts_are_read_as_one_case() -> None:
     asked, told = read_texts([("a", "$ uname -m\n"), ("b", "aarch64\n")])
     assert (asked.kind, asked.source) == ("command", "a")
     assert (told.source, told.command, told.text, told.first_line) == ("b", "uname -m", "aarch64", 1)
+    stopped = read_texts([("a", "$ sparkrun stop x ; echo rc=$?\nStopping\nStopped\n"), ("b", "rc=0\n")])
+    assert [(p.command, p.text) for p in stopped if p.text == "rc=0"] == [("echo rc=$?", "rc=0")]
     pieces = read_texts([("head.log", "[2026-09-01 12:00:00] x\n"), ("worker.log", "[2026-09-01 12:00:00] y\n")])
     assert [(p.source, p.where.node) for p in pieces] == [("head.log", "head"), ("worker.log", "worker")]
     assert [p.order for p in read_texts([("a", "x"), ("b", "y")], start_orders=[0, 1000])] == [0, 1000]

@@ -136,7 +136,8 @@ class LogReader:
                 }
                 self._folds.hit(piece, run, hit, whole, signature, captures)
         for marker in markers:
-            self._streams.after(run, marker, whole)
+            timed = whole if whole.time is not None or not marker.ends else _context(piece.text, group[0].start, whole)
+            self._streams.after(run, marker, timed)
 
     def _marked(self, piece: Piece, run: Run, hit: Hit, marker: Marker, line: LogLine) -> None:
         groups = hit.match.groupdict()

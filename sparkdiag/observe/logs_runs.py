@@ -30,6 +30,9 @@ class Run:
     """The phase of each ranked process that tells its own."""
     ended: bool = False
     ended_at: float | None = None
+    seen_at: float | None = None
+    """The time of its latest line that tells one, on the clock that it tells it by."""
+    zoned: bool = False
     banners: dict[str, tuple[str | None, int | None, float | None]] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
     ranks: set[str] = field(default_factory=set)
@@ -70,6 +73,10 @@ class Streams:
         run = self._current.get(key)
         if run is None:
             run = self._new(key)
+        if self._after_stop(run, line):
+            run = self._new(key)
+        if line.time is not None:
+            run.seen_at, run.zoned = line.time, line.zoned
         if line.rank is not None:
             run.ranks.add(line.rank)
         name, pid = line.process, line.pid
@@ -79,6 +86,14 @@ class Streams:
                 run.ranks |= {line.rank} if line.rank is not None else set()
             run.pids[name] = pid
         return run
+
+    def _after_stop(self, run: Run, line: LogLine) -> bool:
+        """The server was told to stop, and this is long after, or of another day: somebody started it again."""
+        if run.phase != "stopping" or run.ended_at is None or line.time is None or line.zoned != run.zoned:
+            return False
+        if line.form not in ("vllm", "sglang"):
+            return False
+        return not -_FEW < line.time - run.ended_at < _APART
 
     def _new(self, key: StreamKey) -> Run:
         number = self._count.get(key, 0) + 1
@@ -120,7 +135,9 @@ class Streams:
         """What holds after a marker line."""
         if marker.ends:
             run.ended = True
-            run.ended_at = line.time if line.time is not None else run.ended_at
+            if line.time is not None:
+                run.seen_at, run.zoned = line.time, line.zoned
+            run.ended_at = run.seen_at
         if marker.then is not None:
             self._move(run, marker.then, line)
 

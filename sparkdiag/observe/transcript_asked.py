@@ -62,6 +62,7 @@ def _past_reply(curl: Curl, printed: list[str]) -> int | None:
 _FOR = lazy(
     r"\s*for (?P<name>\w+) in (?P<values>[^;\n]+?)\s*[;\n]\s*do\s+(?P<body>.*?)[;\n]\s*done\b(?P<rest>.*)\Z", re.S
 )
+_STATUS_ECHO = lazy(r"[;&]\s*echo \"?(?P<before>[\w=: -]*?)\$\?\"?\s*\Z")
 _RANGE = lazy(r"\{(\d+)\.\.(\d+)\}|\$\(seq (\d+)(?: (\d+))?\)")
 
 
@@ -94,7 +95,11 @@ def still_prints(command: str, printed: str) -> bool:
     if match:
         turns = len(_RANGE.sub(_counted, match["values"]).split())
         return len(json_values(printed)[0] or printed.strip().split("\n")) < turns
-    return len(printed.strip().split("\n")) < least_lines(command)
+    rows = printed.strip().split("\n")
+    status = _STATUS_ECHO.search(command)
+    if status and not re.fullmatch(rf"{re.escape(status['before'])}\d+", rows[-1].strip()):
+        return True
+    return len(rows) < least_lines(command)
 
 
 def _with(text: str, name: str, value: str) -> str:
