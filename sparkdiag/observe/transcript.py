@@ -213,13 +213,15 @@ def _pieces(found: list[Segment], names: NodeNames, lines: list[str], book: _Boo
             if part.kind == "comment" and _CHANGE.search(part.remark or ""):
                 run += 1
             where = Where(
-                node=names.resolve(part.node),
+                node=names.resolve(part.node) if segment.ran is None else segment.node,
                 container=part.container,
                 run=str(run) if changes and part.kind != "comment" else None,
             )
             meta: dict[str, Any] = dict(part.meta)
             if segment.heading is not None:
                 meta["heading"] = segment.heading
+            if segment.ran is not None and number == 0:
+                meta["ran"] = segment.ran
             nap = _SLEEP.match(part.command or "")
             if nap:
                 slept += float(nap[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[nap[2]]

@@ -175,7 +175,9 @@ def _shown_file(argv: tuple[str, ...]) -> str | None:
 
 
 def _file_kind(name: str, lines: list[str], tries: JsonTries) -> str:
-    """A file's kind by its content, with its name as a hint."""
+    """A file's kind by its content, with its name as a hint. os-release and its like look like an environment."""
+    if name.endswith("-release"):
+        return "output"
     blocks = [b for b in split(lines, 0, len(lines), tries) if b.kind not in ("comment", "blank")]
     kinds = {block.kind for block in blocks}
     if len(kinds) == 1 and not kinds & {"text", "log", "json"}:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
+from ..sections import MARK, Section, sections_of, status_of
 from .patterns import lazy
 from .prompts import Typed, is_command, read_typed
 from .transcript_kinds import is_env, is_launch, is_setting
@@ -27,6 +28,8 @@ class Segment:
     depth: int = 0
     node: str | None = None
     remark: str | None = None
+    ran: tuple[str, str, int | None] | None = None
+    """Name, status and exit code, where a command of the fixed list was run by sparkdiag's own script."""
     parts: list[Part] = field(default_factory=list)
 
 
@@ -90,11 +93,14 @@ def segments(
         _may_prompt(line) and read_typed(lines, at, weak=False) is not None for at, line in enumerate(lines[:end])
     )
     cutter = _Cutter(lines, tags, strong, end)
+    printed = _sections(lines, breaks, end)
     at = 0
     while at < end:
         if at in breaks:
             cutter.text_begins(at)
-        if at in fences:
+        if at in printed:
+            at = cutter.section(at, printed[at])
+        elif at in fences:
             cutter.fence(at)
             at += 1
         elif not lines[at].strip():
@@ -103,6 +109,20 @@ def segments(
             at = cutter.line(at)
     cutter.close(end)
     return cutter.out
+
+
+def _sections(lines: list[str], breaks: Container[int], end: int) -> dict[int, Section]:
+    """The sections that sparkdiag's own script printed, by the line that each begins with; none goes on in another text."""
+    if not any(line.startswith(MARK) for line in lines):
+        return {}
+    starts = [0, *(at for at in range(1, end) if at in breaks), end]
+    return {
+        start + one.at: replace(
+            one, at=start + one.at, start=start + one.start, end=start + one.end, after=start + one.after
+        )
+        for start, stop in zip(starts, starts[1:], strict=False)
+        for one in sections_of(lines[start:stop])
+    }
 
 
 class _Cutter:
@@ -129,6 +149,16 @@ class _Cutter:
             self.current.end = at
             self.out.append(self.current)
             self.current = None
+
+    def section(self, at: int, one: Section) -> int:
+        """A whole section at once; gives the line to go on with."""
+        self.close(at)
+        status = status_of(one.code, "\n".join(self.lines[one.start : one.end]))
+        typed = Typed(one.command, at, at + 1)
+        segment = Segment(at, one.start, one.end, typed, node=one.node, ran=(one.probe, status, one.code))
+        self.out.append(segment)
+        self.heading, self.last, self.script = None, ("", 0), False
+        return one.after
 
     def text_begins(self, at: int) -> None:
         """Another text: what is open ends, unless a command still waits for what it prints."""
