@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from ..sections import MARK, Section, sections_of, status_of
 from .patterns import lazy
 from .prompts import Typed, is_command, read_typed
 from .transcript_kinds import is_env, is_launch, is_setting
 from .transcript_parts import Part
+
+if TYPE_CHECKING:
+    from ..sections import Section
 
 __all__ = ["Segment", "segments"]
 
@@ -112,15 +116,17 @@ def segments(
 
 
 def _sections(lines: list[str], breaks: Container[int], end: int) -> dict[int, Section]:
-    """The sections that sparkdiag's own script printed, by the line that each begins with; none goes on in another text."""
-    if not any(line.startswith(MARK) for line in lines):
+    """What sparkdiag's own script printed, by the line that each section begins with; none goes on in another text."""
+    if not any(line.startswith("=== sparkdiag ") for line in lines):
         return {}
+    from ..sections import sections_of
+
     starts = [0, *(at for at in range(1, end) if at in breaks), end]
     return {
         start + one.at: replace(
             one, at=start + one.at, start=start + one.start, end=start + one.end, after=start + one.after
         )
-        for start, stop in zip(starts, starts[1:], strict=False)
+        for start, stop in pairwise(starts)
         for one in sections_of(lines[start:stop])
     }
 
@@ -152,6 +158,8 @@ class _Cutter:
 
     def section(self, at: int, one: Section) -> int:
         """A whole section at once; gives the line to go on with."""
+        from ..sections import status_of
+
         self.close(at)
         status = status_of(one.code, "\n".join(self.lines[one.start : one.end]))
         typed = Typed(one.command, at, at + 1)
