@@ -139,7 +139,8 @@ def _processes(text: str, partial: bool) -> list[Shown]:
             if shown is not None:
                 shown.form, shown.line, shown.command = "args", number, line.strip()[:2000]
                 out.append(shown)
-    if out or not partial or re.match(r"\s*(?:USER|UID|PID|PPID)\s", text):  # with its heading it is a list, and no part
+    headed = re.match(r"\s*(?:USER|UID|PID|PPID)\s", text)
+    if out or not partial or headed:
         return out
     shown = _from_words(joined_words(text), True)
     if shown is None:
