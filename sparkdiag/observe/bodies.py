@@ -96,7 +96,11 @@ def events(text: str) -> Iterator[str]:
     block: list[str] = []
     for line in text.splitlines():
         if line.startswith("data:"):
-            block.append(line[5:].lstrip(" "))
+            data = line[5:].lstrip(" ")
+            if block and block[-1].rstrip().endswith("}") and data[:1] in ("{", "["):
+                yield "\n".join(block)  # a paste without the blank lines between
+                block = []
+            block.append(data)
         elif not line.strip() and block:
             yield "\n".join(block)
             block = []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from .bodies import Body
+from .patterns import lazy
 
 MAX_MESSAGE = 2000
 
@@ -38,7 +40,18 @@ def read_error(body: Body, status: int | None) -> ErrorBody | None:
     if (status is not None and status >= 400) and body.media in ("text", "json") and body.text.strip():
         text = data if isinstance(data, str) else body.text
         return ErrorBody(_cut(text.strip()))
+    if status is None and body.media == "text" and _REFUSES.match(body.text.strip()[:400]):
+        return ErrorBody(_cut(body.text.strip()))
     return None
+
+
+_REFUSES = lazy(
+    r"(?:Client sent an HTTP request to an HTTPS server|404 page not found|404: Not Found|Not Found\W*\Z|Unauthorized\W*\Z"
+    r"|Forbidden\W*\Z|Internal Server Error\W*\Z|Bad Gateway\W*\Z|Service Unavailable\W*\Z|upstream connect error"
+    r"|no healthy upstream|Invalid HTTP request received|default backend - 404)",
+    re.IGNORECASE,
+)
+"""What servers and gateways say in plain words, where the status was not shown."""
 
 
 def _from_object(data: dict[str, Any]) -> ErrorBody | None:

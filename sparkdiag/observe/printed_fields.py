@@ -48,7 +48,7 @@ _FIELD = lazy(
     r"(?P<size>[_ .]?(?:len|length|chars|characters|size)\b)?(?P<after>\)?[\"'`*]{0,3}(?: field| key)?)"
     r"(?P<sep>[ \t]*(?:=>|->|→|==?|:)[ \t]*"
     r"|[ \t]+(?:is|was|are|comes back(?: as)?|came back(?: as)?|contains?|holds?|has|carries|stays|remains)[ \t]+"
-    r"(?:just |only |still |always )?)",
+    r"(?:just |only |still |always )?|[ \t]+(?:of[ \t]+)?(?=[\"'`]?(?:stop|length|tool_calls|null|none|empty)\b))",
     re.IGNORECASE,
 )
 _CODE = lazy(r"[A-Za-z_]\w*(?:\[\d+\]|\.[A-Za-z_]\w*){2,}|[A-Za-z_]\w*\.get\(|f['\"]", re.ASCII)

@@ -27,7 +27,7 @@ _START = lazy(
     r"|(?P<assigned>\b(?:payload|body|data|request|req|params|json|extra_body|response|resp|result|res)\s*=\s*(?=\{))"
     r"|(?P<mapping>\{\s*(?:[\"']?(?:id|choices|object|error|index|role|content|finish_reason|model|messages|message"
     r"|detail|reasoning_content|reasoning|completion_tokens|prompt_tokens|request|created|delta|stream|max_tokens"
-    r"|usage)[\"']?\s*:))"
+    r"|chat_template_kwargs|extra_body|usage)[\"']?\s*:))"
 )
 
 

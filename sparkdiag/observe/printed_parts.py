@@ -18,6 +18,9 @@ __all__ = ["Assembly", "Reply"]
 NEAR = 40
 """Lines within which single fields belong to one reply."""
 
+_SETTINGS = ("chat_template_kwargs", "include_reasoning", "max_tokens", "enable_thinking", "extra_body", "tool_choice")
+"""Keys of a request by which a part of one is known."""
+
 _ALIKE = {"content_len": "content", "reasoning_len": "reasoning"}
 
 
@@ -66,6 +69,11 @@ class Assembly:
         if request is not None:
             self.request, self.settings = request, {}
 
+    def take_settings(self, told: dict[str, Any]) -> None:
+        """Some fields of a request, shown alone."""
+        if any(key in told for key in _SETTINGS) and not self._open:
+            self.settings |= {key: value for key, value in told.items() if isinstance(key, str)}
+
     def take_error(self, at: int, status: int, body: Any) -> None:
         self.close()
         told = body if isinstance(body, (dict, list)) else str(body)
@@ -97,7 +105,9 @@ class Assembly:
             part = {"choices": [{"message": plain}]}
         if part is not None:
             self.take_part(at, part, shown_of(part))
-        elif "completion_tokens" in plain:
+        elif "completion_tokens" not in plain:
+            self.take_settings(plain)
+        else:
             self.take_part(at, {"usage": plain}, {"completion_tokens": plain["completion_tokens"]})
 
     def take_field(self, at: int, told: Told) -> None:

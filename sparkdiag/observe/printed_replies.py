@@ -103,6 +103,8 @@ def _take_document(told: Assembly, document: dict[str, Any]) -> dict[str, Any] |
     part = partial_reply(document)
     if part is not None:
         told.take_part(0, part, shown_of(part))
+    else:
+        told.take_settings(document)
     return None
 
 

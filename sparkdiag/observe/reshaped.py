@@ -10,6 +10,7 @@ from ..facts import Fact
 from ..facts.replies import ChatReply
 from .bodies import mapping, number
 from .exchanges import Exchange, observe_exchange
+from .reply_shapes import as_openai
 
 
 def observe_reshaped(exchange: Exchange, replies: Any, documents: Any) -> list[Fact]:
@@ -19,6 +20,8 @@ def observe_reshaped(exchange: Exchange, replies: Any, documents: Any) -> list[F
     out: list[Fact] = []
     for index, document in enumerate(documents):
         shown: Mapping[str, Any] = replies[index] if index < len(replies) and isinstance(replies[index], dict) else {}
+        if isinstance(document, dict) and (told := as_openai(document)) is not document:
+            shown = shown_of(told)
         facts = observe_exchange(replace(exchange, response=document, order=exchange.order + index))
         out += [_known(fact, shown) if isinstance(fact, ChatReply) else fact for fact in facts]
     return out

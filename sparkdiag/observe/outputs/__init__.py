@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from ...facts import Fact
 from ...facts.piece import Piece
+from .clients import observe_clients
 from .cluster import observe_cluster
 from .disks import observe_disks
 from .drivers import observe_drivers
@@ -25,6 +26,7 @@ _PARSERS: tuple[Callable[[Piece], list[Fact]], ...] = (
     observe_disks,
     observe_cluster,
     observe_node,
+    observe_clients,
 )
 
 

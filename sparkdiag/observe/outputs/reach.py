@@ -211,6 +211,8 @@ def _curl(piece: Piece) -> list[Reachability]:
 def _of_curl(code: int, words: str, route: str | None) -> tuple[str, str] | None:
     """(probe, result) of curl's exit code and words; None for a code that says nothing of the host."""
     low = words.lower()
+    if code in (1, 8):
+        return route or "http", "reset"
     if code == 6:
         return "tcp-api", "dns"
     if code == 7:
