@@ -353,8 +353,8 @@ def test_ray_status() -> None:
 
 
 def launch(node: str | None = None, model: str = "org/Model-32B-FP8", **settings: Any) -> Launch:
-    flags, env = settings.get("flags", {}), settings.get("env", {})
-    return Launch(form="vllm-serve", model=model, flags=flags, env=env, where=Where(node=node))
+    settings = {"flags": {}, "env": {}, **settings}
+    return Launch(form="vllm-serve", model=model, where=Where(node=node), **settings)
 
 
 def test_cluster_of_nnodes_is_about_no_single_node() -> None:
@@ -402,6 +402,12 @@ def test_one_address_told_to_two_nodes() -> None:
     assert [f.get("on_nodes") for f in shared] == [2]
     own = [launch("a", env=env), launch("b", env={"VLLM_HOST_IP": "192.0.2.41"})]
     assert {f.get("on_nodes") for f in network_pins(own) if f.kind == "host-address"} == {1}
+    for told in (
+        ({"node_rank": 0}, {"node_rank": 1}),
+        ("ray start --head --port=6379", "ray start --address=192.0.2.40:6379"),
+    ):
+        both = [launch(env=env, command=one) if isinstance(one, str) else launch(env=env, flags=one) for one in told]
+        assert [f.get("on_nodes") for f in network_pins(both) if f.kind == "host-address"] == [2]
 
 
 def hit(signature: str, order: int, seconds: float | None) -> LogHit:

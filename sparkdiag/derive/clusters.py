@@ -128,15 +128,26 @@ def _addresses(launches: Sequence[Fact]) -> list[Fact]:
     out: list[Fact] = []
     for (variable, value), owners in told.items():
         nodes = {owner.where.node for owner in owners} - {None}
+        roles = {_role(owner) for owner in owners} - {None}
         first = owners[0]
         out.append(
             HostAddress(
                 variable=variable,
                 address=value,
-                on_nodes=max(1, len(nodes)),
+                on_nodes=max(1, len(nodes), len(roles)),
                 where=replace(first.where, container=None, node=None if len(nodes) > 1 else first.where.node),
                 order=max(owner.order for owner in owners),
                 source=owners[-1].source,
             )
         )
     return out
+
+
+def _role(launch: Fact) -> str | None:
+    """Which of the nodes this launch is for, where it says so: one node is not told to be two of them."""
+    rank = launch.get("flag.node_rank")
+    if rank is not None:
+        return str(rank)
+    command = f"{launch.get('command') or ''} {launch.get('docker.command') or ''}"
+    started = re.search(r"ray start .{0,200}?--(head|address)\b", command)
+    return started[1] if started else None
