@@ -8,6 +8,7 @@ from ..facts import Fact
 from .clusters import cluster_launches, network_pins
 from .image_age import image_age
 from .model_names import model_names
+from .pair import differences
 from .stalls import compile_stalls
 from .sums import sums
 
@@ -19,6 +20,7 @@ _FUNCTIONS: tuple[Callable[[Sequence[Fact]], list[Fact]], ...] = (
     cluster_launches,
     network_pins,
     compile_stalls,
+    differences,
     sums,
 )
 """Run in this order, each over the observed facts and what those before it gave."""

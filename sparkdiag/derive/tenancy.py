@@ -93,10 +93,18 @@ def _launches(facts: Sequence[Fact]) -> dict[tuple[str, float | None], Fact]:
         key = str(fact.get("flag.port") or fact.get("flag.served_model_name") or fact.get("model") or "")
         if key in known or not fact.get("model"):
             continue
+        if any(_same(fact, other) for other in out.values()):
+            continue
         known.add(key)
         share = _number(fact, "flag.gpu_memory_utilization") or _number(fact, "flag.mem_fraction_static")
         out[key, share] = fact
     return out
+
+
+def _same(one: Fact, other: Fact) -> bool:
+    """One launch shown by a log, without its port, and by docker inspect, with it."""
+    ports = {fact.get("flag.port") for fact in (one, other)}
+    return None in ports and one.get("model") == other.get("model")
 
 
 def _number(fact: Fact, name: str) -> float | None:

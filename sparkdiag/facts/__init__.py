@@ -83,6 +83,7 @@ KINDS: dict[str, str] = {
     "system": "system:SystemSeen",
     "clock": "system:ClockSeen",
     "ran": "system:CommandRan",
+    "difference": "pair:Difference",
     "machine": "versions:MachineSeen",
     "image": "images:ImageSeen",
     "image-age": "images:ImageAge",

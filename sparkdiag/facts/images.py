@@ -26,6 +26,8 @@ class ImageSeen(Fact):
     """Its words joined by spaces; empty if it has none."""
     created: str | None = None
     """YYYY-MM-DD"""
+    digest: str | None = None
+    """What was pulled, whatever its tag says today: sha256:..."""
     age_days: float | None = None
     """As `docker images` says it: 7 weeks ago is 49."""
 

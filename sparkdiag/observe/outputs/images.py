@@ -137,12 +137,15 @@ def _inspected(piece: Piece, document: Mapping[str, Any]) -> ImageSeen:
     entry = config.get("Entrypoint") if isinstance(config, dict) else None
     created = _ISO.match(str(document.get("Created") or ""))
     architecture = document.get("Architecture")
+    digests = document.get("RepoDigests")
+    pulled = str(digests[0]).rpartition("@")[2] if isinstance(digests, list) and digests else None
     return _fact(
         piece, 0, f"Created {document.get('Created')}, {architecture}, Entrypoint {entry}",
         str(tags[0]) if isinstance(tags, list) and tags else None,
         created=created[1] if created else None,
         architecture=architecture if isinstance(architecture, str) else None,
         entrypoint=" ".join(map(str, entry)) if isinstance(entry, list) else ("" if isinstance(config, dict) else None),
+        digest=pulled,
     )  # fmt: skip
 
 
@@ -156,6 +159,7 @@ def _fact(
     architecture: str | None = None,
     entrypoint: str | None = None,
     age_days: float | None = None,
+    digest: str | None = None,
 ) -> ImageSeen:
     name, tag = split_image(reference) if reference else (None, None)
     whole = f"{name}:{tag or 'latest'}" if name else ""
@@ -167,6 +171,7 @@ def _fact(
         architecture=ARCHITECTURES.get(architecture) if architecture else None,
         entrypoint=entrypoint,
         created=created,
+        digest=digest,
         age_days=age_days,
         where=piece.where,
         order=piece.order + number,
