@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..facts import Scalar, Signature
 
@@ -175,4 +174,11 @@ class Rulebook:
     probes: Mapping[str, ProbeEntry]
     hash: str
     by_id: Mapping[str, Rule] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    _concluding: dict[str, tuple[Rule, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    def concluding(self, name: str) -> tuple[Rule, ...]:
+        """The rules that conclude a finding or a diagnosis."""
+        if not self._concluding:
+            for rule in self.rules:
+                self._concluding[rule.concludes] = (*self._concluding.get(rule.concludes, ()), rule)
+        return self._concluding.get(name, ())

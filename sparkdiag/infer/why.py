@@ -51,7 +51,7 @@ def _deepen(variant: Variant, book: Rulebook, memory: Memory, depth: int) -> lis
         name = asked_finding(pattern)
         if name is None or answers[index].state == "true":
             continue
-        states = [rule_state(r, book, memory, depth + 1) for r in book.rules if r.concludes == name]
+        states = [rule_state(r, book, memory, depth + 1) for r in book.concluding(name)]
         open_states = [s for s in states if s.state == "unknown"]
         if open_states:
             missing = tuple(dict.fromkeys(probe for s in open_states for probe in s.missing))
