@@ -1,9 +1,13 @@
-"""Evidence pasted in other ways: twice, with Windows line ends, fenced, quoted, cut in two, without its timestamps."""
+"""Evidence pasted in other ways: twice, with Windows line ends, fenced, quoted, cut in two, without its timestamps.
+
+A test judges all fixtures of a chapter in one way, and names those that do not come out right.
+"""
 
 from __future__ import annotations
 
 import random
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 
 import pytest
 
@@ -21,10 +25,16 @@ from bench.variations import (
 )
 from tests.corpus import Labelled, logs, rule_fixtures
 
-FIXTURES = [*rule_fixtures(), *logs()]
 NOISE = 60
-CUTS = 3
-"""Places of each fixture at which it is cut."""
+Way = Callable[[str], Iterator[tuple[str, ...]]]
+
+
+@cache
+def chapters() -> dict[str, list[Labelled]]:
+    found: dict[str, list[Labelled]] = {"recorded-logs": logs()}
+    for fixture in rule_fixtures():
+        found.setdefault(fixture.id.split("/")[0], []).append(fixture)
+    return found
 
 
 def wanted(fixture: Labelled) -> Wanted:
@@ -39,47 +49,54 @@ def right_as_handed(fixture: Labelled) -> bool:
     return right(wanted(fixture), sparkdiag.diagnose_text(fixture.text))
 
 
-def check(fixture: Labelled, pasted: tuple[str, ...], *, losing: bool = False) -> None:
-    if right_as_handed(fixture):
-        report = sparkdiag.diagnose_text(*pasted)
-        holds = right_or_inconclusive if losing else right
-        assert holds(wanted(fixture), report), [(d.id, d.level) for d in report.diagnoses]
+def one_cut(text: str) -> Iterator[tuple[str, ...]]:
+    """At one of the places, which depends on the text alone."""
+    places = list(cut(text))
+    yield from random.Random(len(text)).sample(places, min(1, len(places)))
 
 
-@pytest.mark.parametrize("way", ["twice", "crlf", "fenced", "quoted"])
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.id)
-def test_pasted_in_another_way(fixture: Labelled, way: str) -> None:
-    for pasted in WAYS[way](fixture.text):
-        check(fixture, pasted)
+def after_the_same_engine(text: str) -> Iterator[tuple[str, ...]]:
+    return after_healthy_run(text, "sglang" if "sglang" in text.lower() else "vllm")
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.id)
-def test_cut_in_two_at_the_start_of_a_piece(fixture: Labelled) -> None:
-    places = list(cut(fixture.text))
-    for pasted in random.Random(fixture.id).sample(places, min(CUTS, len(places))):
-        check(fixture, pasted)
+def not_right(fixtures: list[Labelled], way: Way, *, losing: bool = False) -> list[str]:
+    """Fixtures that are right as handed and not so in this way, with what was said of them."""
+    holds = right_or_inconclusive if losing else right
+    out = []
+    for fixture in filter(right_as_handed, fixtures):
+        for pasted in way(fixture.text):
+            report = sparkdiag.diagnose_text(*pasted)
+            if not holds(wanted(fixture), report):
+                out.append(f"{fixture.id}: {', '.join(f'{d.id} {d.level}' for d in report.diagnoses) or 'nothing'}")
+    return out
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.id)
-def test_without_its_timestamps(fixture: Labelled) -> None:
-    for pasted in WAYS["untimed"](fixture.text):
-        check(fixture, pasted, losing=True)
+@pytest.mark.parametrize("way", [WAYS["twice"], WAYS["crlf"], WAYS["fenced"], WAYS["quoted"], one_cut])
+@pytest.mark.parametrize("chapter", chapters())
+def test_pasted_in_another_way(chapter: str, way: Way) -> None:
+    assert not_right(chapters()[chapter], way) == []
+
+
+@pytest.mark.parametrize("chapter", chapters())
+def test_without_its_timestamps(chapter: str) -> None:
+    timed = [fixture for fixture in chapters()[chapter] if list(WAYS["untimed"](fixture.text)) != [(fixture.text,)]]
+    assert not_right(timed, WAYS["untimed"], losing=True) == []
 
 
 @pytest.mark.parametrize("noisy", [noise_before, noise_after, noise_between])
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.id)
-def test_with_noise_that_says_nothing(fixture: Labelled, noisy: object) -> None:
-    assert callable(noisy)
-    for pasted in noisy(fixture.text, NOISE):
-        check(fixture, pasted)
+@pytest.mark.parametrize("chapter", chapters())
+def test_with_noise_that_says_nothing(chapter: str, noisy: Callable[[str, int], Iterator[tuple[str, ...]]]) -> None:
+    """Every third fixture, each time another third."""
+    third = [noise_before, noise_after, noise_between].index(noisy)
+    assert not_right(chapters()[chapter][third::3], partial(noisy, number=NOISE)) == []
 
 
-@pytest.mark.parametrize("fixture", rule_fixtures(), ids=lambda fixture: fixture.id)
-def test_after_a_healthy_run_of_the_same_server(fixture: Labelled) -> None:
-    if fixture.path.suffix == ".log":
-        for pasted in after_healthy_run(fixture.text, "sglang" if "sglang" in fixture.text else "vllm"):
-            check(fixture, pasted)
+@pytest.mark.parametrize("chapter", [name for name in chapters() if name != "recorded-logs"])
+def test_after_a_healthy_run_of_the_same_server(chapter: str) -> None:
+    logged = [fixture for fixture in chapters()[chapter] if fixture.path.suffix == ".log"]
+    assert not_right(logged, after_the_same_engine) == []
 
 
 def test_most_fixtures_are_right_as_handed() -> None:
-    assert sum(map(right_as_handed, FIXTURES)) >= 0.95 * len(FIXTURES)
+    fixtures = [fixture for group in chapters().values() for fixture in group]
+    assert sum(map(right_as_handed, fixtures)) >= 0.95 * len(fixtures)
