@@ -7,9 +7,8 @@ from typing import Any
 
 from ...facts import Fact
 from ...facts.gpu import GpuSample
-from ...facts.node import ProcessSeen
 from ...facts.piece import Piece
-from .engines import engine_of, role_of
+from .gpu_processes import compute_apps, process_table
 from .lines import looked, number, place
 
 __all__ = ["observe_gpu"]
@@ -43,11 +42,11 @@ def observe_gpu(piece: Piece) -> list[Fact]:
     lines = piece.text.split("\n")
     query = _query(command)
     if query is not None and query[0] == "compute-apps":
-        processes = _apps(piece, lines, query[1])
+        processes = compute_apps(piece, lines, query[1])
     else:
         samples = _rows(piece, lines, query[1] if query is not None else ())
     samples += _tables(piece, lines) + _reports(piece, lines) + _monitor(piece, lines)
-    processes += _process_table(piece, lines)
+    processes += process_table(piece, lines)
     out = [*samples, *processes]
     if samples:
         out += looked(piece, "gpu")
@@ -192,61 +191,6 @@ def _tables(piece: Piece, lines: list[str]) -> list[Fact]:
                 memory_used_gib=round(int(match["used"]) / 1024, 2) if reported else None,
                 memory_total_gib=round(int(match["total"]) / 1024, 2) if reported else None,
                 **place(piece, at, line),
-            )
-        )
-    return out
-
-
-_PROCESS = re.compile(
-    r"\|\s+\d+\s+(?:\S+\s+\S+\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]{1,3})\s+(?P<name>\S.*?)\s+(?P<memory>\d+)\s?MiB\s*\|"
-)
-_WITHOUT_MEMORY = re.compile(
-    r"\|\s+\d+\s+(?:\S+\s+\S+\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]{1,3})\s+(?P<name>\S.*?)\s+N/A\s*\|"
-)
-
-
-def _process_table(piece: Piece, lines: list[str]) -> list[Fact]:
-    out: list[Fact] = []
-    for at, line in enumerate(lines):
-        match = _PROCESS.match(line) or _WITHOUT_MEMORY.match(line)
-        if match is not None:
-            out.append(_process(piece, at, line, int(match["pid"]), match["name"], match.groupdict().get("memory")))
-    return out
-
-
-def _process(piece: Piece, at: int, line: str, pid: int | None, name: str, mib: str | None) -> ProcessSeen:
-    return ProcessSeen(
-        by="nvidia-smi",
-        pid=pid,
-        name=name[:200],
-        engine=engine_of(name),
-        role=role_of(name),
-        memory_gib=None if mib is None else round(float(mib) / 1024, 2),
-        **place(piece, at, line),
-    )
-
-
-def _apps(piece: Piece, lines: list[str], names: tuple[str, ...]) -> list[Fact]:
-    """Rows of --query-compute-apps."""
-    out: list[Fact] = []
-    for at, line in enumerate(lines):
-        cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) != len(names):
-            continue
-        row = dict(zip(names, cells, strict=True))
-        name = row.get("process_name") or row.get("name") or ""
-        memory = next((number(row[key]) for key in ("used_memory", "used_gpu_memory") if key in row), None)
-        pid = number(row.get("pid", ""))
-        if (pid is None and memory is None) or name in ("process_name", "name"):
-            continue
-        out.append(
-            _process(
-                piece,
-                at,
-                line,
-                None if pid is None else int(pid),
-                name or "unnamed",
-                None if memory is None else str(memory),
             )
         )
     return out

@@ -38,13 +38,20 @@ _READERS: tuple[tuple[str, str, frozenset[str], tuple[str, ...]], ...] = (
 )  # fmt: skip
 """(module, function, programs, words): read when the piece's program is one of these, or a word occurs."""
 
+LARGE_LOG = 300_000
+"""Characters from which a log is taken for nothing but a log: tables of commands are not looked for in it."""
+_IN_LOGS = frozenset({"memory", "reach"})
+
 
 def observe_node(piece: Piece) -> list[Fact]:
     """Memory, GPU, processes, reachability, containers, system and drafters, as far as one piece shows them."""
     out: list[Fact] = []
     first = "ssh" if str(piece.meta.get("typed", "")).startswith("ssh ") else ""
     ran, command = {program(piece), first}, piece.command or ""
+    large = piece.kind == "log" and len(piece.text) > LARGE_LOG
     for module, function, programs, words in _READERS:
+        if large and module not in _IN_LOGS:
+            continue
         if programs & ran or any(word in piece.text or word in command for word in words):
             out += getattr(import_module(f".{module}", __package__), function)(piece)
     if ran & {"dmesg", "journalctl"} or " kernel: " in piece.text or "NVRM: " in piece.text:
