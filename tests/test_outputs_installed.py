@@ -236,6 +236,14 @@ def test_iostat_by_header_and_by_words() -> None:
         assert 7e6 < read < 9e6
 
 
+def test_folders_that_du_measures() -> None:
+    text = "31G\t/models/hub/models--a--b\n36G\t/models/hub/models--a--b"
+    sizes = told(observe_disks(output(text, "du -sh X; sleep 60; du -sh X")), "folder-size", "path", "size_bytes")
+    assert sizes == [("/models/hub/models--a--b", 31 * 2**30), ("/models/hub/models--a--b", 36 * 2**30)]
+    assert told(observe_disks(output("1024\t/models", "du -s /models")), "folder-size", "size_bytes") == [(2**20,)]
+    assert told(observe_disks(output("31G\t/models", "cat notes.txt")), "folder-size", "path") == []
+
+
 def test_other_text_is_nothing() -> None:
     plain = output("the disk is 100% full / and pip list says torch 2.9.1", "echo x")
     for observe in (observe_packages, observe_drivers, observe_images, observe_disks):

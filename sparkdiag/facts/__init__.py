@@ -90,6 +90,7 @@ KINDS: dict[str, str] = {
     "date": "images:DateSeen",
     "disk": "disks:DiskUse",
     "disk-load": "disks:DiskLoad",
+    "folder-size": "disks:FolderSize",
 }
 """Kind name, as rules write it, to `module:Class` in this package."""
 

@@ -1,4 +1,4 @@
-"""Facts about disks: how full, and how busy."""
+"""Facts about disks: how full, how busy, and how much a folder holds."""
 
 from __future__ import annotations
 
@@ -33,3 +33,12 @@ class DiskLoad(Fact):
     read_bytes_per_s: float | None = None
     busy_share: float | None = None
     """0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderSize(Fact):
+    """What a folder holds, as du tells it: two of one folder say whether it grows."""
+
+    kind: ClassVar[str] = "folder-size"
+    path: str
+    size_bytes: int

@@ -1,4 +1,4 @@
-"""Disks: df's rows of space and inodes, and iostat's rows of load."""
+"""Disks: df's rows of space and inodes, iostat's rows of load, and du's sizes of folders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ...facts import Fact, Looked, Source
-from ...facts.disks import DiskLoad, DiskUse
+from ...facts.disks import DiskLoad, DiskUse, FolderSize
 from ...facts.piece import Piece
 from ..captures import read_bytes
 
@@ -18,6 +18,7 @@ _DF = re.compile(
     rf"(?P<device>\S+)\s+(?:(?P<type>[a-z]\w+)\s+)?(?P<size>{_SIZE})\s+(?P<used>{_SIZE})\s+(?P<free>{_SIZE}|-)\s+"
     r"(?P<share>\d{1,3})%\s+(?P<mount>/\S*)\s*\Z"
 )
+_DU = re.compile(rf"(?P<size>{_SIZE})\s+(?P<path>[~/.]?[\w@%+/][^\s*?]*)\Z")
 _MEMORY = frozenset({"tmpfs", "shm", "devtmpfs", "ramfs"})
 _IOSTAT = re.compile(r"\biostat\b")
 _PAIRS = re.compile(r"(?P<device>(?:nvme|sd|vd|md|dm-)\w*)\s+(?=.*%util)")
@@ -25,12 +26,16 @@ _DEVICE = re.compile(r"(?:nvme|sd|vd|md|dm-)\w*\Z")
 
 
 def observe_disks(piece: Piece) -> list[Fact]:
-    """DiskUse and DiskLoad facts of one piece."""
+    """DiskUse, DiskLoad and FolderSize facts of one piece."""
     if piece.kind not in ("output", "log", "text"):
         return []
     lines = piece.text.split("\n", MAX_LINES)[:MAX_LINES]
     out: list[Fact] = []
-    for kind, facts in (("disk", list(_use(piece, lines))), ("disk-load", list(_load(piece, lines)))):
+    for kind, facts in (
+        ("disk", list(_use(piece, lines))),
+        ("disk-load", list(_load(piece, lines))),
+        ("folder-size", list(_folders(piece, lines))),
+    ):
         if facts:
             out += [Looked(probe=kind, where=piece.where, order=piece.order, source=facts[0].source), *facts]
     return out
@@ -66,9 +71,27 @@ def _use(piece: Piece, lines: list[str]) -> Iterator[Fact]:
 
 
 def _bytes(text: str, blocks: bool) -> int | None:
-    """df -h writes 917G; plain df counts blocks of 1,024 bytes."""
+    """df -h and du -h write 917G; without -h they count blocks of 1,024 bytes."""
     value = read_bytes(text)
     return value * 1024 if value is not None and blocks and text.isdigit() else value
+
+
+def _folders(piece: Piece, lines: list[str]) -> Iterator[Fact]:
+    command = piece.command or ""
+    if not re.search(r"\bdu\b", command):
+        return
+    blocks = not re.search(r"\bdu -\w*[hHb]", command)
+    for number, line in enumerate(lines):
+        match = _DU.match(line.strip())
+        size = _bytes(match["size"], blocks) if match else None
+        if match is not None and size is not None:
+            yield FolderSize(
+                path=match["path"],
+                size_bytes=size,
+                where=piece.where,
+                order=piece.order + number,
+                source=_place(piece, number, line),
+            )
 
 
 def _load(piece: Piece, lines: list[str]) -> Iterator[Fact]:
