@@ -12,12 +12,16 @@ __all__ = ["tenancies"]
 _HELD_GIB = 1.5
 """GPU memory from which a process counts as a holder: desktops and CUDA contexts stay below."""
 _SETTLED = 120.0
+_REFUSALS = frozenset({"free-below-budget", "no-cache-blocks", "kv-below-context", "cuda-oom", "node-memory-below-kv"})
+"""Lines by which a start ends: the container that prints them is no tenant, whatever docker says of it."""
 _NOT_MODELS = frozenset({"notebook"})
 
 
 def tenancies(facts: Sequence[Fact]) -> list[Fact]:
     """One Tenancy for each node that shows a holder, a container or a launch of an engine."""
     kinds = ("process", "container", "launch")
+    refused = {f.where.container for f in facts if f.kind == "log" and f.get("signature") in _REFUSALS}
+    facts = [f for f in facts if f.kind != "container" or f.get("name") is None or f.get("name") not in refused]
     nodes = {fact.where.node for fact in facts if fact.kind in kinds}
     out: list[Fact] = []
     for node in sorted(nodes, key=str):

@@ -138,7 +138,7 @@ _WATCHED = re.compile(
     re.IGNORECASE,
 )
 _NOT_HOST = re.compile(
-    r"avail mem=|\b(?:KV|GPU|cuda:\d|CUDA|device|cache|VRAM|initial|current|on startup|larger than|profil)",
+    r"avail mem=|Checkpoint size|\b(?:KV|GPU|cuda:\d|CUDA|device|cache|VRAM|initial|current|on startup|larger than|profil)",
     re.IGNORECASE,
 )
 
@@ -152,7 +152,7 @@ def watched(piece: Piece) -> list[MemorySample]:
         match = _WATCHED.search(line)
         if match is None or re.match(r"\s*[A-Z]\w+:\s+\d+ kB\s*\Z", line) or " avail Mem" in line:
             continue
-        if _NOT_HOST.search(line[: match.start()][-40:] + line[match.start() : match.start("figure")]):
+        if _NOT_HOST.search(line[: match.start()][-60:] + line[match.start() : match.start("figure")]):
             continue
         unit = (match["unit"] or match["total_unit"] or "").lower()
         if unit == "" or unit not in UNITS:
