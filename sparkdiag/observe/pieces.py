@@ -48,7 +48,7 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
 def _of_piece(piece: Piece, asked: Mapping[str, Any] | None) -> list[Fact]:
     """What the parsers of its kind read in one piece by itself."""
     facts: list[Fact] = []
-    if piece.kind in ("exchange", "json", "sse"):
+    if piece.kind in ("exchange", "json", "sse") and "ran" not in piece.meta:  # a command's JSON is nobody's reply
         facts += _of_exchange(piece, asked)
     elif piece.kind == "metrics":
         facts += _of_metrics(piece)

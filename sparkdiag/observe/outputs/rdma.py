@@ -94,10 +94,13 @@ def _by_device(piece: Piece, lines: list[str]) -> Iterator[RdmaPort]:
 def _sys_files(piece: Piece, lines: list[str]) -> Iterator[RdmaPort]:
     asked = list(_SYS.finditer(piece.command or ""))
     filled = [line for line in lines if re.match(r"\d: \w+", line.strip())]
-    if not asked or len(asked) != len(filled):
+    if asked and len(asked) == len(filled):
+        for number, (file, line) in enumerate(zip(asked, filled, strict=True)):
+            yield _fact(piece, number, line, file["device"], int(file["port"]), line.split(":")[1].strip())
         return
-    for number, (file, line) in enumerate(zip(asked, filled, strict=True)):
-        yield _fact(piece, number, line, file["device"], int(file["port"]), line.split(":")[1].strip())
+    for number, line in enumerate(lines):  # grep -H names the file in each line
+        if (named := _SYS.match(line.strip())) is not None and line.count(":") == 2:
+            yield _fact(piece, number, line, named["device"], int(named["port"]), line.split(":")[2].strip())
 
 
 def _gids(piece: Piece, lines: list[str]) -> Iterator[Gid]:

@@ -72,6 +72,8 @@ def _groups(piece: Piece, command: str, lines: list[str]) -> Iterator[Fact]:
             r"(?:[\w.-]+ : )?[a-z_][\w.-]*(?: [\w.-]+)*", text
         ):
             names = text.rpartition(" : ")[2].split()
+        elif of == "manager" and "getent group" in command and re.fullmatch(r"[a-z_][\w.-]*(?: [\w.-]+)*", text):
+            names = text.split()
         if names:
             yield Groups(
                 names=tuple(names), user=user, uid=uid, of=of, docker="docker" in names, **place(piece, number, line)
