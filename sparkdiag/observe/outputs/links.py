@@ -192,7 +192,7 @@ def _sys_files(piece: Piece, lines: list[str]) -> Iterator[Fact]:
     """`cat /sys/class/net/NAME/operstate` and its like; `grep -H . /sys/class/net/*/speed` names the file in each line."""
     asked = list(_SYS_NET.finditer(piece.command or ""))
     filled = [line.strip() for line in lines if line.strip()]
-    named = [(n, file, line[file.end() + 1 :]) for n, line in enumerate(lines) if (file := _SYS_NET.match(line.strip()))]
+    named = [(n, file, line[file.end() + 1 :]) for n, line in enumerate(lines) if (file := _SYS_NET.match(line))]
     if asked and len(asked) == len(filled):
         named = [(number, file, value) for number, (file, value) in enumerate(zip(asked, filled, strict=True))]
     for number, file, value in named:

@@ -27,7 +27,7 @@ _GID = re.compile(
     r"\s*(?P<device>[A-Za-z][\w-]*)\s+(?P<port>\d+)\s+(?P<index>\d+)\s+(?P<gid>(?:[0-9a-f]{4}:){7}[0-9a-f]{4})"
     r"(?:\s+(?P<address>\d+\.\d+\.\d+\.\d+))?\s+(?P<version>v[12])\s+(?P<netdev>\S+)"
 )
-_SIGNS = ("==>", "hca_id", "CA '", "physical_state", "PORT_", ":ffff:", "fe80:")
+_SIGNS = ("==>", "hca_id", "CA '", "physical_state", "PORT_", ":ffff:", "fe80:", "/ports/")
 
 
 def observe_rdma(piece: Piece) -> list[Fact]:
