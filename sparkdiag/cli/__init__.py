@@ -6,6 +6,7 @@ Nothing heavy is imported before it is known what to do: `--help` must be as qui
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -13,12 +14,16 @@ from ..errors import SparkdiagError
 
 __all__ = ["main"]
 
+GARBAGE_THRESHOLD = 50_000
+"""Objects between collections: a rulebook is loaded in one go, and nothing of it is garbage."""
+
 USAGE, DEFECT, INTERRUPTED = 2, 4, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status and never raises for bad input."""
     words = list(sys.argv[1:] if argv is None else argv)
+    gc.set_threshold(GARBAGE_THRESHOLD)
     try:
         from .dispatch import dispatch
 

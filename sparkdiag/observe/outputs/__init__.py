@@ -1,38 +1,49 @@
 """The output of usual commands into facts. One module a family of commands; each recognises its own by command or shape.
 
-Add one: a function `observe_x(piece) -> list[Fact]` in a module here, and its line in `_PARSERS`.
+Add one: a function `observe_x(piece) -> list[Fact]` in a module here, and its lines in `_parsers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from ...facts import Fact
 from ...facts.piece import Piece
-from .clients import observe_clients
-from .cluster import observe_cluster
-from .disks import observe_disks
-from .drivers import observe_drivers
-from .images import observe_images
-from .node import observe_node
-from .packages import observe_packages
 
 __all__ = ["observe_output"]
 
-_PARSERS: tuple[Callable[[Piece], list[Fact]], ...] = (
-    observe_packages,
-    observe_drivers,
-    observe_images,
-    observe_disks,
-    observe_cluster,
-    observe_node,
-    observe_clients,
-)
+MIN_LINES = 3
+"""Lines of a log without a command below which it holds no command's output: most logs' stray lines."""
+
+
+@cache
+def _parsers() -> tuple[Callable[[Piece], list[Fact]], ...]:
+    """All parsers, in their order. Imported at the first piece that may be theirs: they are many."""
+    from .clients import observe_clients
+    from .cluster import observe_cluster
+    from .disks import observe_disks
+    from .drivers import observe_drivers
+    from .images import observe_images
+    from .node import observe_node
+    from .packages import observe_packages
+
+    return (
+        observe_packages,
+        observe_drivers,
+        observe_images,
+        observe_disks,
+        observe_cluster,
+        observe_node,
+        observe_clients,
+    )
 
 
 def observe_output(piece: Piece) -> list[Fact]:
     """The facts of one piece of command output (or text that looks like it); Looked facts say what was recognised."""
+    if piece.kind == "log" and piece.command is None and piece.text.count("\n") < MIN_LINES:
+        return []
     out: list[Fact] = []
-    for parser in _PARSERS:
+    for parser in _parsers():
         out += parser(piece)
     return out
