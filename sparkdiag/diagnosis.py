@@ -202,6 +202,13 @@ class Report:
         return tuple(d for d in self.diagnoses if d.claimed)
 
     @property
+    def broken_link(self) -> str | None:
+        """Where the chain of what a reply depends on breaks; None without a fault that is in it."""
+        from .chain import broken_link
+
+        return broken_link(d.id for d in self.claimed if d.kind == "fault")
+
+    @property
     def exit_status(self) -> int:
         return {"fault": 1, "healthy": 0, "inconclusive": 3}[self.verdict]
 
@@ -222,6 +229,7 @@ class Report:
             "rule_engine": self.rule_engine,
             "verdict": self.verdict,
             "fingerprint": self.fingerprint,
+            "broken_link": self.broken_link,
             "diagnoses": [d.to_dict() for d in self.diagnoses],
             "suppressed": [{"id": s.id, "rule": s.rule, "because": s.because} for s in self.suppressed],
             "next_probes": [p.to_dict() for p in self.next_probes],

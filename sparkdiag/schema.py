@@ -107,13 +107,19 @@ def _expected() -> dict[str, Any]:
     return schema
 
 
+_LINK = {
+    "anyOf": [{"type": "string"}, {"type": "null"}],
+    "description": "Where the chain of what a reply depends on breaks: memory, container, engine ...",
+}
+
+
 def _report() -> dict[str, Any]:
     from .diagnosis import Report
 
     schema = _generated(Report)
     properties = schema["properties"]
     properties["sparkdiag"] = properties.pop("version")
-    schema["properties"] = {"format": _FORMAT, **properties, "fingerprint": {"type": "string"}}
+    schema["properties"] = {"format": _FORMAT, **properties, "fingerprint": {"type": "string"}, "broken_link": _LINK}
     schema["required"] = sorted(schema["properties"])
     diagnosis = schema["$defs"]["Diagnosis"]
     diagnosis["properties"]["confidence"] = {"type": "number", "minimum": 0, "maximum": 1}

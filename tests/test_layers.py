@@ -14,7 +14,7 @@ LAYERS = {
     "derive": {"facts"},
     "infer": {"facts", "diagnosis", "errors"},
     "collect": {"facts", "capture", "errors", "redact", "sections", "secret_names"},
-    "report": {"diagnosis", "errors"},
+    "report": {"chain", "diagnosis", "errors"},
 }
 """What each package may import of sparkdiag beside itself."""
 

@@ -9,6 +9,7 @@ from .layout import Page
 from .words import (
     avoided,
     certainty,
+    chain_words,
     costs,
     headline,
     not_collected,
@@ -43,6 +44,9 @@ def render_text(report: Report, *, width: int, colour: bool) -> str:
     more = summary(report)
     if more:
         page.paragraph(more)
+    chain = chain_words(report)
+    if chain:
+        page.paragraph(chain)
     number = 0
     for kind, heading in _GROUPS.items():
         found = [d for d in report.claimed if d.kind == kind]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..chain import LINKS
 from ..diagnosis import Diagnosis, Evidence, Report
 
 __all__ = [
     "avoided",
     "certainty",
+    "chain_words",
     "costs",
     "headline",
     "not_collected",
@@ -69,6 +71,15 @@ def summary(report: Report) -> str | None:
     named = [f"{number} {one if number == 1 else many}" for number, one, many in counts if number]
     only_fault = report.verdict == "fault" and len(claimed) == 1
     return None if not named or only_fault else "In all: " + ", ".join(named) + "."
+
+
+def chain_words(report: Report) -> str | None:
+    """Where the chain breaks, and what waits for its repair; None where no fault is in the chain."""
+    link = report.broken_link
+    if link is None:
+        return None
+    after = ", ".join(LINKS[LINKS.index(link) + 1 :])
+    return f"The chain breaks at: {link}" + (f" (after it come {after})" if after else "")
 
 
 def where_words(where: Mapping[str, str | None], targets: Mapping[str, str]) -> str:
