@@ -46,7 +46,7 @@ def read_body(body: Any, media_type: str = "") -> Body:
     low = stripped[:2000].lower()
     if low.startswith(("<!doctype", "<html")) or "text/html" in media_type or "<body" in low:
         return Body("html", text=text)
-    if stripped.startswith(("# HELP", "# TYPE")) or "\n# TYPE " in stripped[:100_000]:
+    if stripped.startswith(("# HELP", "# TYPE", "vllm:", "sglang:")) or "\n# TYPE " in stripped[:100_000]:
         return Body("metrics", text=text)
     return Body("text", text=text)
 

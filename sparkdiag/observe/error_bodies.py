@@ -46,8 +46,9 @@ def read_error(body: Body, status: int | None) -> ErrorBody | None:
 
 
 _REFUSES = lazy(
-    r"(?:Client sent an HTTP request to an HTTPS server|404 page not found|404: Not Found|Not Found\W*\Z|Unauthorized\W*\Z"
-    r"|Forbidden\W*\Z|Internal Server Error\W*\Z|Bad Gateway\W*\Z|Service Unavailable\W*\Z|upstream connect error"
+    r"(?:Client sent an HTTP request to an HTTPS server|404 page not found|404: Not Found|Not Found\W*\Z"
+    r"|Unauthorized\W*\Z|Forbidden\W*\Z|Internal Server Error\W*\Z|Bad Gateway\W*\Z"
+    r"|Service Unavailable\W*\Z|upstream connect error"
     r"|no healthy upstream|Invalid HTTP request received|default backend - 404)",
     re.IGNORECASE,
 )

@@ -45,11 +45,47 @@ def launches_of_compose(text: str) -> list[Shown]:
                 out.append(shown)
         return out
     part = load(textwrap.dedent(_NUMBERED.sub("", text)))
+    pods = _pod_containers(data, 0) if isinstance(data, Mapping) else []
+    if pods:
+        return [of_container(from_compose("", container), "compose") for container in pods]
+    if isinstance(part, Mapping) and "args" in part:
+        part = _as_service(part)
     if isinstance(part, Mapping) and {"image", "command"} & set(part):
         shown = of_container(from_compose("", part), "compose")
         shown.partial = True
         return [shown]
     return _fragment(text, "compose")
+
+
+def _pod_containers(data: Any, depth: int) -> list[dict[str, Any]]:
+    """Containers of a Kubernetes manifest, as services of a compose file."""
+    if depth > 12:
+        return []
+    if isinstance(data, Mapping):
+        listed = data.get("containers")
+        if isinstance(listed, list):
+            return [_as_service(c) for c in listed if isinstance(c, Mapping) and {"image", "args"} & set(c)]
+        return [c for value in data.values() for c in _pod_containers(value, depth + 1)]
+    return []
+
+
+def _as_service(container: Mapping[str, Any]) -> dict[str, Any]:
+    """Kubernetes calls a command's options `args`, and its variables `env`, a list of names with values."""
+    words = [str(word) for key in ("command", "args") for word in _listed(container.get(key))]
+    if container.get("image") is None and words[:1] and words[0].startswith("--"):
+        sglang = "--model-path" in words
+        words = [*(("python3", "-m", "sglang.launch_server") if sglang else ("vllm", "serve")), *words]
+    variables = [e for e in _listed(container.get("env")) if isinstance(e, Mapping) and "name" in e]
+    return {
+        "image": container.get("image"),
+        "container_name": container.get("name"),
+        "command": words,
+        "environment": {str(e["name"]): str(e.get("value", "")) for e in variables},
+    }
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _line_of(text: str, key: str) -> int:

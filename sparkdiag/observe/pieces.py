@@ -31,6 +31,7 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
     printed = _printed(pieces)
     if printed is not None and printed.texts:
         pieces = [replace(p, text=printed.texts[i]) if i in printed.texts else p for i, p in enumerate(pieces)]
+    pieces = _timed(pieces)
     for index, piece in enumerate(pieces):
         found = _of_piece(piece, None if printed is None else printed.requests.get(index))
         if "ran" in piece.meta:
@@ -95,7 +96,17 @@ def _of_metrics(piece: Piece) -> list[Fact]:
     return [*found, *_looked(piece, "metrics")] if found else []
 
 
-_PRINTED = ("finish", "content", "rror", "choices", "create(", "tatus")
+def _timed(pieces: list[Piece]) -> list[Piece]:
+    """Scrapes of the metrics with the time between them, where a transcript tells it."""
+    if sum("metrics" in (piece.kind, str(piece.meta.get("path") or "")[-7:]) for piece in pieces) < 2:
+        return pieces
+    from .pauses import seconds_of_scrapes
+
+    seconds = seconds_of_scrapes(pieces)
+    return [replace(p, meta={**p.meta, "at": seconds[i]}) if i in seconds else p for i, p in enumerate(pieces)]
+
+
+_PRINTED = ("finish", "content", "Ġ", "rror", "choices", "create(", "tatus")
 
 
 def _printed(pieces: Sequence[Piece]) -> Printed | None:
@@ -195,6 +206,7 @@ def _exchange(piece: Piece) -> Exchange:
         where=piece.where,
         order=piece.order,
         time=meta.get("at"),
+        clock="capture" if piece.probe else "sleep",
         seconds=meta.get("took"),
         truncated=meta.get("truncated") is True,
         cut_by=meta.get("cut_by"),

@@ -41,7 +41,7 @@ PLAIN_NAMES = {
 _NUMBERS = ("completion_tokens", "prompt_tokens", "max_tokens")
 _FIELD = lazy(
     r"(?P<model>\bmodel(?:_name)?[\"']?(?: is|[:=]| =)? ?[\"'`]?"
-    r"(?P<called>(?=[\w.:/-]*[\d/-])[A-Za-z][\w.:/-]{2,120})[\"'`,\s])"
+    r"(?P<called>(?=[\w.:/-]*[\d/-])[A-Za-z][\w.:/-]{2,120})(?:[\"'`,;)\s]|\Z))"
     r"|(?<![A-Za-z0-9_])(?P<lead>len\((?:\w{1,40}\.){0,4})?"
     r"(?P<name>finish[_ ]reason|stop_reason|reasoning_content|reasoning|content|tool_calls|completion_tokens"
     r"|prompt_tokens|max_tokens|max_completion_tokens|max_new_tokens|enable_thinking|include_reasoning)"
@@ -110,7 +110,7 @@ def told_fields(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[Told]:
 def _told(text: str, match: re.Match[str]) -> Told | None:
     start, at = match.start(), match.end()
     if match["model"] is not None:
-        return Told(start, at - 1, "model", match["called"].rstrip(".:"))
+        return Told(start, max(start + 1, at - 1), "model", match["called"].rstrip(".:"))
     name = PLAIN_NAMES.get(match["name"].lower(), match["name"].lower())
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", at)

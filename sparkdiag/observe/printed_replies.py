@@ -21,6 +21,7 @@ from .printed_parts import Assembly, Reply
 from .printed_tables import told_tables
 from .reply_shapes import partial_reply
 from .reshaped import observe_reshaped, shown_of
+from .texts import byte_letters
 from .transcript_kinds import is_log_line
 
 __all__ = ["Printed", "observe_printed"]
@@ -31,7 +32,7 @@ MAX_REPLIES = 200
 
 _KINDS = ("text", "output", "log", "comment", "launch")
 _MARKS = (
-    "content", "finish", "choices", "rror", "tatus", "create(", "completion(", "HTTP", "max_tokens", "messages",
+    "content", "finish", "choices", "rror", "tatus", "create(", "completion(", "HTTP", "max_tokens", "messages", "Ġ",
     "tokens",
 )  # fmt: skip
 _ASKED_FIELD = lazy(
@@ -139,8 +140,10 @@ def _take_text(told: Assembly, piece: Piece) -> list[tuple[int, int]]:
     values = [v for v in values_in(text) if not any(e.at <= v[0] < e.end for e in errors)]
     taken = sorted([(start, end) for start, end, _ in values] + [(e.at, e.end) for e in errors])
     fields: list[Told] = []
+    if piece.kind in ("text", "output") and ("Ġ" in text or "Ċ" in text):
+        fields += _byte_letters(text, taken)
     if "content" in text or "finish" in text or "max_tokens" in text:
-        fields = _beside_log(text, taken) if piece.kind == "log" else [*told_tables(text), *told_fields(text, taken)]
+        fields += _beside_log(text, taken) if piece.kind == "log" else [*told_tables(text), *told_fields(text, taken)]
     events: list[tuple[int, Any]] = [(start, value) for start, _, value in values]
     events += [(error.at, error) for error in errors] + [(one.at, one) for one in fields]
     for at, event in sorted(events, key=lambda pair: pair[0]):
@@ -156,6 +159,21 @@ def _take_text(told: Assembly, piece: Piece) -> list[tuple[int, int]]:
             told.take_object(at, event)
     spoken = [(start, end) for start, end, value in values if is_speech(value)]
     return spoken + [(f.at, f.end) for f in fields if f.name in _SPOKEN and isinstance(f.value, str)]
+
+
+def _byte_letters(text: str, taken: list[tuple[int, int]]) -> list[Told]:
+    """A chat page's text with byte-level letters in it. In quotes they are somebody's look at a vocabulary."""
+    at = 0
+    for line in text.split("\n"):
+        start, at = at, at + len(line) + 1
+        if any(a <= start < b or start <= a < at for a, b in taken) or "'Ġ" in line or '"Ġ' in line:
+            continue
+        if byte_letters(line) >= 4:
+            return [
+                Told(start, start + 1, "content", line.partition("content: ")[2] or line),
+                Told(start, at, "finish", "stop"),
+            ]
+    return []
 
 
 def _beside_log(text: str, taken: list[tuple[int, int]]) -> list[Told]:

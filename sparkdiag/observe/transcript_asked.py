@@ -8,7 +8,7 @@ from .json_runs import json_values
 from .patterns import lazy
 from .transcript_commands import least_lines, unwrap
 from .transcript_curl import Curl, read_curl
-from .transcript_http import Answer, exchanges
+from .transcript_http import Answer, exchanges, read_http
 from .transcript_kinds import is_metric
 from .transcript_parts import Part
 
@@ -48,7 +48,14 @@ def _answered(answer: Answer, base: Part, lines: list[str]) -> Part:
 
 def _past_reply(curl: Curl, printed: list[str]) -> int | None:
     """Where text begins after the one JSON document that curl printed: somebody's words, another program's output."""
-    if curl.write_out is not None or curl.shaped is not None or curl.reshaped or curl.shows_head:
+    if curl.write_out is not None or curl.shaped is not None or curl.reshaped:
+        return None
+    if curl.shows_head:
+        found = read_http(printed, 0, len(printed))
+        end = len(printed) if found is None else found.end
+        more = [n for n, line in enumerate(printed) if n >= end and line.strip() and not line.startswith("* ")]
+        return more[0] if more and not printed[more[0] - 1].strip() else None
+    if not printed[0].startswith("{"):
         return None
     text = "\n".join(printed)
     values, stopped = json_values(text, 2)

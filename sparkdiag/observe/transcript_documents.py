@@ -115,7 +115,7 @@ def sse_block(lines: list[str], start: int, end: int) -> int:
 
 
 _YAML_KEYS = words_of(
-    "services version name model runtime container image recipe_version defaults command env environment x-common "
+    "services version name model runtime container image recipe_version defaults command args env environment x-common "
     "agent description metadata executor_config min_nodes max_nodes mode volumes networks apiVersion kind spec "
     "model_list general_settings hosts user cluster default_hosts model-path host port served-model-name providers"
 )
@@ -147,7 +147,7 @@ def yaml_block(lines: list[str], start: int, end: int) -> tuple[int, str] | None
 def yaml_kind(lines: list[str]) -> str:
     """compose, recipe or config, by the keys at the margin."""
     keys = {match[1] for line in lines if (match := re.match(r"([\w.-]+):(?:\s|\Z)", line))}
-    if "services" in keys:
+    if "services" in keys or keys & {"args", "containers"} or {"apiVersion", "kind", "spec"} <= keys:
         return "compose"
     if "model" in keys and keys & {"runtime", "container", "defaults", "recipe_version", "command"}:
         return "recipe"

@@ -46,7 +46,7 @@ def _later_log(command: str, printed: list[str]) -> int | None:
     inner = unwrap(command).command
     if log_source(inner)[0] or (_launches(inner) and _serves(inner)):
         return None
-    if printed and printed[0].startswith("{") and "curl" in inner:
+    if printed and printed[0].startswith(("{", "HTTP/", "*", "<")) and "curl" in inner:
         from .transcript_asked import past_reply
 
         past = past_reply(inner, printed)

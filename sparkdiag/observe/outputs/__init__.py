@@ -1,4 +1,4 @@
-"""The output of usual commands into facts. One module a family of commands; each recognises its own by command or shape.
+"""The output of usual commands into facts. One module a family of commands; each knows its own by command or shape.
 
 Add one: a function `observe_x(piece) -> list[Fact]` in a module here, and its lines in `_parsers`.
 """
@@ -39,10 +39,19 @@ def _parsers() -> tuple[Callable[[Piece], list[Fact]], ...]:
     )
 
 
+def _unconnected(piece: Piece) -> list[Fact]:
+    """One line of a client's log tells that its server could not be reached."""
+    if not any(word in piece.text for word in ("onnect", "ECONN", "dial tcp", "Max retries", "urlopen")):
+        return []
+    from .clients import observe_clients
+
+    return observe_clients(piece)
+
+
 def observe_output(piece: Piece) -> list[Fact]:
     """The facts of one piece of command output (or text that looks like it); Looked facts say what was recognised."""
     if piece.kind == "log" and piece.command is None and piece.text.count("\n") < MIN_LINES:
-        return []
+        return _unconnected(piece)
     out: list[Fact] = []
     for parser in _parsers():
         out += parser(piece)

@@ -31,8 +31,8 @@ _LINES = (
         r"(?P<why>Connection refused|No route to host|Connection timed out|Network is unreachable)"
     ),
     lazy(
-        r"connect\(\) failed \(\d+: (?P<why>Connection refused|No route to host|Connection timed out)\) while connecting to "
-        r"upstream.*upstream: \"https?://[^/\"]*?:(?P<port>\d+)"
+        r"connect\(\) failed \(\d+: (?P<why>Connection refused|No route to host|Connection timed out)\) "
+        r"while connecting to upstream.*upstream: \"https?://[^/\"]*?:(?P<port>\d+)"
     ),
     lazy(r"[Tt]arget machine (?P<why>actively refused) it\W{0,3}(?:\S*?:(?P<port>\d+))?"),
     lazy(
@@ -44,7 +44,8 @@ _MARKS = (
     "dial tcp", "tcp connect error", "failed: ", "connect() failed", "actively refused", "Failed to connect to",
 )  # fmt: skip
 _SDK = lazy(
-    r"(?:httpx|httpcore)\.Connect(?:Error|Timeout): (?P<why>\[Errno \d+\] [\w ]+|timed out|All connection attempts failed)"
+    r"(?:httpx|httpcore)\.Connect(?:Error|Timeout): "
+    r"(?P<why>\[Errno \d+\] [\w ]+|timed out|All connection attempts failed)"
     r"|urlopen error (?P<why2>\[Errno \d+\] [\w ]+)"
 )
 _ASKS_LLM = ("openai.", "litellm", "/v1", "chat.completions", "base_url", "langchain")
