@@ -47,6 +47,11 @@ def told(facts: list[Fact], kind: str, *names: str) -> list[tuple[object, ...]]:
             "2.9.1+cu130 13.0",
             [("torch", "2.9.1+cu130", 13.0), ("torch", None, 13.0)],
         ),
+        (
+            "python -c 'import torch; print(torch.__version__, torch.cuda.is_available())'",
+            "2.9.1+cpu False",
+            [("torch", "2.9.1+cpu", None)],
+        ),
         ("vllm --version", "0.11.0", [("vllm", "0.11.0", None)]),
         (
             "/usr/local/cuda/bin/ptxas --version | tail -1",

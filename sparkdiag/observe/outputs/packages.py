@@ -34,7 +34,7 @@ _LABELS = {
 _TOOL = re.compile(r"(?P<path>\S*?)(?P<name>nvcc|ptxas)\S* (?:--version|-V)\b")
 _RELEASE = re.compile(r"release (?P<release>\d+\.\d+)|Build cuda_(?P<build>\d+\.\d+)")
 _PRINTED = re.compile(
-    r"(?P<name>[A-Za-z_]\w*)(?:\.version)?\.(?P<what>__version__|VERSION|version|cuda)\b|"
+    r"(?P<name>[A-Za-z_]\w*)(?:\.version)?\.(?P<what>__version__|VERSION|version|cuda)\b(?!\.\w)|"
     r"version\(['\"](?P<meta>[\w.-]+)['\"]\)"
 )
 _CLI = re.compile(r"(?:\S*/)?(?P<name>vllm|sglang|ray|sparkrun|pip3?)\s+(?:--version|-V|version)\s*\Z")
