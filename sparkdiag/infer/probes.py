@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..diagnosis import Diagnosis, NextProbe
-from .conditions import Memory
-from .rules import Pattern, ProbeEntry, Rule, Rulebook
+from .conditions import Memory, Slot, slot_of
+from .rules import ProbeEntry, Rule, Rulebook
 from .why import RuleState, rule_state
 
 MAX_PROBES = 5
@@ -21,13 +21,12 @@ def live(book: Rulebook, memory: Memory, diagnoses: Iterable[Diagnosis]) -> list
     sure = {d.id for d in diagnoses if d.level in ("strong", "certain")}
     told = {d.id for top in diagnoses for d in (top, *top.symptoms)}
     clear = any(d.kind == "fault" and d.id in sure for d in diagnoses)
+    known: dict[tuple[str, int], RuleState] = {}
     out = []
-    for rule in book.rules:
-        if "." not in rule.concludes or rule.concludes in sure or not _touched(rule, memory):
+    for rule in _touched(book, memory):
+        if rule.concludes in sure or (clear and rule.concludes not in told):
             continue
-        if clear and rule.concludes not in told:
-            continue
-        state: RuleState = rule_state(rule, book, memory)
+        state = rule_state(rule, book, memory, known=known)
         if state.state != "false" and state.missing and state.partly:
             out.append((rule.concludes, state.missing))
     return out
@@ -68,10 +67,30 @@ def supplier(book: Rulebook, name: str) -> ProbeEntry | None:
     return min(found, key=lambda probe: (probe.weight, probe.id), default=None)
 
 
-def _touched(rule: Rule, memory: Memory) -> bool:
-    """Some positive pattern's kind was observed at all: a cheap way to pass over most rules."""
-    return any(_seen(p, memory) for v in rule.when.variants for p in v.positive)
+def _touched(book: Rulebook, memory: Memory) -> list[Rule]:
+    """Rules of diagnoses with a positive part that may be true: a cheap way to pass over most."""
+    index = _index(book)
+    numbers = {number for slot in memory.slots() for number in index.get(slot, ())}
+    return [rule for number in sorted(numbers) if _may_be_partly_true(rule := book.rules[number], memory)]
 
 
-def _seen(p: Pattern, memory: Memory) -> bool:
-    return bool(memory.candidates(p))
+def _may_be_partly_true(rule: Rule, memory: Memory) -> bool:
+    return any(p.count or memory.alpha(p).facts for variant in rule.when.variants for p in variant.positive)
+
+
+_indexed: tuple[Rulebook, dict[Slot, list[int]]] | None = None
+"""The last rulebook asked for, with its index: there is hardly ever another one in a process."""
+
+
+def _index(book: Rulebook) -> dict[Slot, list[int]]:
+    """Which rules of diagnoses, by their numbers, ask for facts of a slot."""
+    global _indexed
+    last = _indexed
+    if last is None or last[0] is not book:
+        slots: dict[Slot, list[int]] = {}
+        for number, rule in enumerate(book.rules):
+            if "." in rule.concludes:
+                for slot in {slot_of(p) for variant in rule.when.variants for p in variant.positive}:
+                    slots.setdefault(slot, []).append(number)
+        last = _indexed = (book, slots)
+    return last[1]
