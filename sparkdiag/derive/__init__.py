@@ -14,6 +14,10 @@ __all__ = ["derive"]
 
 MIN_FACTS = 2
 """Facts that tell anything: what one alone implies is for the rules to say."""
+WHOLE = frozenset(
+    {"free-below-budget", "profiling-summary", "kv-below-context", "llama-bench-row", "spec-window", "sglang-decode"}
+)
+"""Log lines that hold all figures of a sum by themselves."""
 
 
 @cache
@@ -32,7 +36,7 @@ def _functions() -> tuple[Callable[[Sequence[Fact]], list[Fact]], ...]:
 def derive(facts: Sequence[Fact]) -> list[Fact]:
     """All derived facts of a case."""
     told = [fact for fact in facts if fact.kind != "looked"]
-    if len(told) < MIN_FACTS and all(fact.kind == "log" for fact in told):
+    if len(told) < MIN_FACTS and all(fact.kind == "log" and fact.get("signature") not in WHOLE for fact in told):
         return []
     out: list[Fact] = []
     for function in _functions():

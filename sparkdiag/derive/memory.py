@@ -19,7 +19,7 @@ __all__ = ["memory_budgets"]
 SPARK_TOTAL_GIB = 121.6
 """What CUDA reports on a DGX Spark: 119.7 with early firmware, 121.6 to 121.7 since."""
 DEFAULT_UTILIZATION = 0.9
-"""vLLM's own, in all versions looked at."""
+"""vLLM's own to mid-2026; newer builds take 0.92, which the sum hardly notices."""
 _ENDS = ("kv-memory-found", "no-cache-blocks", "kv-below-context", "free-below-budget", "profiling-summary")
 
 

@@ -15,6 +15,8 @@ __all__ = ["observe_output"]
 
 MIN_LINES = 3
 """Lines of a log without a command below which it holds no command's output: most logs' stray lines."""
+_NODE = ("banner", "MemAvailable", "mem avail", "packets transmitted", " kernel: ")
+"""Words by which even a stray line tells of the node."""
 
 
 @cache
@@ -50,7 +52,8 @@ def _unconnected(piece: Piece) -> list[Fact]:
 
 def observe_output(piece: Piece) -> list[Fact]:
     """The facts of one piece of command output (or text that looks like it); Looked facts say what was recognised."""
-    if piece.kind == "log" and piece.command is None and piece.text.count("\n") < MIN_LINES:
+    stray = piece.kind == "log" and piece.command is None and piece.text.count("\n") < MIN_LINES
+    if stray and not any(word in piece.text for word in _NODE):
         return _unconnected(piece)
     out: list[Fact] = []
     for parser in _parsers():

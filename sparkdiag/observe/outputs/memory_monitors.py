@@ -138,7 +138,8 @@ _WATCHED = re.compile(
     re.IGNORECASE,
 )
 _NOT_HOST = re.compile(
-    r"avail mem=|Checkpoint size|\b(?:KV|GPU|cuda:\d|CUDA|device|cache|VRAM|initial|current|on startup|larger than|profil)",
+    r"avail mem=|Checkpoint size|\b(?:KV|GPU|cuda:\d|CUDA|device|cache|VRAM|initial|current|on startup|larger than|"
+    r"profil)",
     re.IGNORECASE,
 )
 
