@@ -15,7 +15,7 @@ __all__ = ["observe_output"]
 
 MIN_LINES = 3
 """Lines of a log without a command below which it holds no command's output: most logs' stray lines."""
-_NODE = ("banner", "MemAvailable", "mem avail", "packets transmitted", " kernel: ")
+_NODE = ("banner", "MemAvailable", "mem avail", "packets transmitted", " kernel: ", "docker.sock")
 """Words by which even a stray line tells of the node."""
 
 
