@@ -12,10 +12,18 @@ from ..facts import Fact
 
 __all__ = ["derive"]
 
-MIN_FACTS = 2
+MIN_FACTS = 3
 """Facts that tell anything: what one alone implies is for the rules to say."""
 WHOLE = frozenset(
-    {"free-below-budget", "profiling-summary", "kv-below-context", "llama-bench-row", "spec-window", "sglang-decode"}
+    {
+        "free-below-budget",
+        "profiling-summary",
+        "kv-below-context",
+        "llama-bench-row",
+        "spec-window",
+        "sglang-decode",
+        "bench-acceptance",
+    }
 )
 """Log lines that hold all figures of a sum by themselves."""
 
