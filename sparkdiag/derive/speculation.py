@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..facts import Fact, Looked
-from ..facts.sums import Drafting
+from ..facts.sums import Drafter, Drafting
 
 __all__ = ["drafting"]
 
+_WINDOWS = ("spec-window", "sglang-decode", "bench-acceptance")
 _VARIES = 2.0
 _ENOUGH = 20
 """Drafted tokens below which a window says little."""
@@ -16,11 +18,11 @@ _ENOUGH = 20
 
 def drafting(facts: Sequence[Fact]) -> list[Fact]:
     """One Drafting for the evidence, where it shows speculation at work or set up."""
-    windows = [f for f in facts if f.kind == "log" and f.get("signature") in ("spec-window", "sglang-decode")]
+    windows = [f for f in facts if f.kind == "log" and f.get("signature") in _WINDOWS]
     windows = [f for f in windows if _rate(f) is not None and (_number(f, "drafted") or _ENOUGH) >= _ENOUGH]
     counters = [f for f in facts if f.kind == "metrics" and (_number(f, "draft_tokens") or 0) >= _ENOUGH]
     launch = next((f for f in facts if f.kind == "launch" and _depth_of(f) is not None), None)
-    drafter = next((f for f in facts if f.kind == "drafter"), None)
+    drafter = next((f for f in facts if f.kind == "drafter"), None) or _named(launch)
     if not windows and not counters and (launch is None or drafter is None):
         return []
     shown = windows or counters or [f for f in (launch, drafter) if f is not None]
@@ -58,6 +60,23 @@ def drafting(facts: Sequence[Fact]) -> list[Fact]:
     return [out, Looked(probe="drafting", where=out.where, source=out.source)]
 
 
+_NAME = re.compile(r"(?:dflash|dspark|draft|eagle)\S*?[-_]b(?P<block>\d{1,2})(?![\w.])", re.IGNORECASE)
+
+
+def _named(launch: Fact | None) -> Drafter | None:
+    """The block that a drafter's name gives: Qwen3-8B-DFlash-b16."""
+    found = None if launch is None else _NAME.search(str(launch.get("flag.speculative_config.model") or ""))
+    if launch is None or found is None:
+        return None
+    return Drafter(
+        block=int(found["block"]),
+        key="the drafter's name",
+        where=launch.where,
+        order=launch.order,
+        source=launch.source,
+    )
+
+
 def _agrees(depth: int, block: int, counts_anchor: bool | None) -> bool:
     """A block that counts the anchor token is one larger than the right depth; both are right where that is unknown."""
     if counts_anchor is None:
@@ -84,7 +103,7 @@ def _rate(fact: Fact) -> float | None:
     """Accepted over drafted tokens, 0 to 1."""
     percent = _number(fact, "rate")
     if percent is not None:
-        return round(percent / 100, 4) if fact.get("signature") == "spec-window" else percent
+        return percent if fact.get("signature") == "sglang-decode" else round(percent / 100, 4)
     accepted, drafted = _number(fact, "accepted"), _number(fact, "drafted")
     return round(accepted / drafted, 4) if accepted is not None and drafted else None
 

@@ -11,7 +11,7 @@ __all__ = ["sums"]
 _BUDGET = frozenset(
     {"kv-memory-found", "no-cache-blocks", "kv-below-context", "free-below-budget", "profiling-summary"}
 )
-_WINDOWS = frozenset({"spec-window", "sglang-decode"})
+_WINDOWS = frozenset({"spec-window", "sglang-decode", "bench-acceptance"})
 _SPEEDS = frozenset({"throughput-window", "sglang-decode", "measured-speed", "measured-interval", "llama-bench-row"})
 
 
@@ -24,7 +24,7 @@ def sums(facts: Sequence[Fact]) -> list[Fact]:
         from .memory import memory_budgets
 
         out += memory_budgets(facts)
-    if signatures & _WINDOWS or "drafter" in kinds or any(f.get("draft_tokens") for f in facts if f.kind == "metrics"):
+    if signatures & _WINDOWS or "drafter" in kinds or any(_drafts(fact) for fact in facts):
         from .speculation import drafting
 
         out += drafting(facts)
@@ -37,6 +37,12 @@ def sums(facts: Sequence[Fact]) -> list[Fact]:
 
         out += rooflines(facts)
     return out
+
+
+def _drafts(fact: Fact) -> bool:
+    if fact.kind == "launch":
+        return fact.get("flag.speculative_config.model") is not None
+    return fact.kind == "metrics" and bool(fact.get("draft_tokens"))
 
 
 def _slow(seconds: object) -> bool:

@@ -43,16 +43,16 @@ def _tenancy(where: Where, facts: Sequence[Fact]) -> Tenancy | None:
     launches = _launches(facts)
     if not holders and not containers and len(launches) < 2:
         return None
-    shown = [*holders.values(), *containers.values(), *launches.values()]
+    shown = [*holders.values(), *containers.values(), *launches]
     largest = max(holders.values(), key=lambda fact: _number(fact, "memory_gib") or 0.0, default=None)
     held = sum(_number(fact, "memory_gib") or 0.0 for fact in holders.values())
     pid = None if largest is None else largest.get("pid")
-    sizes = [value for value in launches if value[1] is not None]
+    shares = [share for launch in launches if (share := _share_of(launch)) is not None]
     return Tenancy(
         holders=_engines(list(holders.values())),
         containers=len(containers),
         launches=len(launches),
-        utilization_sum=round(sum(value[1] or 0.0 for value in sizes), 2) if len(sizes) > 1 else None,
+        utilization_sum=round(sum(shares), 2) if len(shares) > 1 else None,
         held_gib=round(held, 1) if holders else None,
         holder=None if largest is None else str(largest.get("name"))[:80],
         holder_pid=pid if isinstance(pid, int) else None,
@@ -87,28 +87,30 @@ def _engines(holders: Sequence[Fact]) -> int:
     return len(cores) if cores else min(len(holders), 1)
 
 
-def _launches(facts: Sequence[Fact]) -> dict[tuple[str, float | None], Fact]:
-    """Launches told apart by port, or by model where none is set; the same command shown twice is one."""
-    out: dict[tuple[str, float | None], Fact] = {}
-    known: set[str] = set()
+def _launches(facts: Sequence[Fact]) -> list[Fact]:
+    """Launches of different servers: another port, or another model where a port is not told. Shown twice is one."""
+    out: list[Fact] = []
     for fact in facts:
         if fact.kind != "launch" or fact.get("engine") not in ("vllm", "sglang") or fact.get("partial") is True:
             continue
-        key = str(fact.get("flag.port") or fact.get("flag.served_model_name") or fact.get("model") or "")
-        if key in known or not fact.get("model"):
-            continue
-        if any(_same(fact, other) for other in out.values()):
-            continue
-        known.add(key)
-        share = _number(fact, "flag.gpu_memory_utilization") or _number(fact, "flag.mem_fraction_static")
-        out[key, share] = fact
+        if fact.get("model") and not any(_same(fact, known) for known in out):
+            out.append(fact)
     return out
 
 
 def _same(one: Fact, other: Fact) -> bool:
-    """One launch shown by a log, without its port, and by docker inspect, with it."""
-    ports = {fact.get("flag.port") for fact in (one, other)}
-    return None in ports and one.get("model") == other.get("model")
+    ports = (one.get("flag.port"), other.get("flag.port"))
+    if None not in ports:
+        return ports[0] == ports[1]
+    return _model(one) == _model(other)
+
+
+def _model(fact: Fact) -> str:
+    return str(fact.get("model")).rstrip("/").rsplit("/", 1)[-1].lower()
+
+
+def _share_of(launch: Fact) -> float | None:
+    return _number(launch, "flag.gpu_memory_utilization") or _number(launch, "flag.mem_fraction_static")
 
 
 def _number(fact: Fact, name: str) -> float | None:

@@ -29,6 +29,7 @@ _ENGINES: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     ("notebook", re.compile(r"jupyter|ipykernel", re.IGNORECASE)),
+    ("sparkrun", re.compile(r"sparkrun_[0-9a-f]{8}")),
     ("transformers", re.compile(r"transformers serve", re.IGNORECASE)),
 )
 _NOT_SERVERS = re.compile(
