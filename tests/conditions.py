@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 from sparkdiag.case import Case, judge
 from sparkdiag.infer import Rulebook, shipped
 from sparkdiag.infer.conditions import Memory, condition_holds, describe, explain_variant
+from sparkdiag.infer.engine import Activation
 from sparkdiag.infer.rules import Pattern, Rule, Variant
 from sparkdiag.observe.exchanges import Exchange, observe_exchange
 from sparkdiag.observe.pieces import observe_pieces
@@ -36,68 +37,86 @@ def text_case(text: str) -> Case:
     return judge(lambda book: observe_pieces(read_text(text), tuple(book.signatures.values())), rule_engine="python")
 
 
-@dataclass
+@dataclass(frozen=True)
+class Part:
+    """One pattern of one variant of a rule, in words that tell it apart."""
+
+    pattern: Pattern
+    negated: bool
+    words: str
+
+    def may_be(self, state: str, memory: Memory) -> bool:
+        """A cheap look: whether the evidence could show the part in this state."""
+        if (state == "true") != self.negated:
+            return bool(self.pattern.count or memory.alpha(self.pattern).facts)
+        return self.negated or self.pattern.probe in memory.looked
+
+
+class SeenOfRule:
+    """The states, `true` and `false`, in which each condition of a rule was seen."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.fired = False
+        self.variants = [(variant, _parts(variant)) for variant in rule.when.variants]
+        self.states: dict[str, set[str]] = {part.words: set() for _, parts in self.variants for part in parts}
+        self.shifts = [
+            (f"{what} {n}", c) for what in ("supports", "weakens") for n, c in enumerate(getattr(rule, what), 1)
+        ]
+        self.states |= {words: set() for words, _ in self.shifts}
+
+    def look(self, memory: Memory) -> None:
+        for variant, parts in self.variants:
+            if any(
+                part.may_be(state, memory) for part in parts for state in {"true", "false"} - self.states[part.words]
+            ):
+                for part, answer in zip(parts, explain_variant(variant, memory), strict=True):
+                    self.states[part.words] |= {answer.state} - {"unknown"}
+
+    def look_at(self, activation: Activation, memory: Memory) -> None:
+        self.fired = True
+        names = {pattern.alias: fact for pattern, fact in activation.bound}
+        for words, condition in self.shifts:
+            holds = condition_holds(condition, memory, names, activation.bound) is not None
+            self.states[words].add("true" if holds else "false")
+
+
 class Seen:
-    """What was seen of every condition: a set of `true` and `false` for each, by rule and words."""
+    """What was seen of every condition of every rule."""
 
-    book: Rulebook
-    by_rule: dict[str, dict[str, set[str]]] = field(default_factory=dict)
-    fired: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        for rule in self.book.rules:
-            words = [name for variant in rule.when.variants for _, name in _parts(variant)]
-            words += [f"{what} {number}" for what in ("supports", "weakens") for number in _numbers(rule, what)]
-            self.by_rule[rule.id] = {name: set() for name in words}
+    def __init__(self, book: Rulebook) -> None:
+        self.book = book
+        self.by_rule = {rule.id: SeenOfRule(rule) for rule in book.rules}
 
     def add(self, case: Case) -> None:
         memory = case.inference.memory
+        for seen in self.by_rule.values():
+            seen.look(memory)
         for activation in case.inference.result.activations:
-            self.fired.add(activation.rule)
-        for rule in self.book.rules:
-            if not all(states == {"true", "false"} for states in self.by_rule[rule.id].values()):
-                self._look(rule, case, memory)
-
-    def _look(self, rule: Rule, case: Case, memory: Memory) -> None:
-        seen = self.by_rule[rule.id]
-        for variant in rule.when.variants:
-            for (_, name), answer in zip(_parts(variant), explain_variant(variant, memory), strict=True):
-                seen[name].add(answer.state)
-                seen[name].discard("unknown")
-        for activation in case.inference.result.activations:
-            if activation.rule != rule.id:
-                continue
-            names = {pattern.alias: fact for pattern, fact in activation.bound}
-            for what in ("supports", "weakens"):
-                for number, condition in zip(_numbers(rule, what), getattr(rule, what), strict=True):
-                    holds = condition_holds(condition, memory, names, activation.bound) is not None
-                    seen[f"{what} {number}"].add("true" if holds else "false")
+            self.by_rule[activation.rule].look_at(activation, memory)
 
     def silent(self) -> list[str]:
         """Rules that conclude a diagnosis, and that no fixture makes fire."""
-        return [r.id for r in self.book.rules if r.concludes in self.book.diagnoses and r.id not in self.fired]
+        diagnoses = self.book.diagnoses
+        return [name for name, seen in self.by_rule.items() if seen.rule.concludes in diagnoses and not seen.fired]
 
     def missing(self) -> list[str]:
         """One line for each silent rule, and for each condition and state that no fixture shows."""
         return [f"{rule}: never fires" for rule in self.silent()] + sorted(
-            f"{rule}: {name}: never {state}"
-            for rule, conditions in self.by_rule.items()
-            for name, states in conditions.items()
+            f"{name}: {words}: never {state}"
+            for name, seen in self.by_rule.items()
+            for words, states in seen.states.items()
             for state in ("true", "false")
             if state not in states
         )
 
 
-def _numbers(rule: Rule, what: str) -> range:
-    return range(1, len(getattr(rule, what)) + 1)
-
-
-def _parts(variant: Variant) -> list[tuple[Pattern, str]]:
-    """The patterns in the order in which explain_variant answers, with words that tell them apart."""
+def _parts(variant: Variant) -> list[Part]:
+    """In the order in which explain_variant answers."""
     ordered = [p for p in variant.positive if not p.count] + [p for p in variant.positive if p.count]
-    parts = [("", pattern) for pattern in ordered]
-    parts += [("none ", pattern) for pattern in variant.none] + [("absent ", pattern) for pattern in variant.absent]
-    return [(pattern, what + describe(pattern)) for what, pattern in parts]
+    parts = [Part(pattern, False, describe(pattern)) for pattern in ordered]
+    parts += [Part(pattern, True, f"none {describe(pattern)}") for pattern in variant.none]
+    return parts + [Part(pattern, True, f"absent {describe(pattern)}") for pattern in variant.absent]
 
 
 @cache
