@@ -15,7 +15,8 @@ def after_reply(request: dict[str, Any], response: dict[str, Any], status: int) 
     first = report.diagnoses[0] if report.diagnoses else None
     if first is None or not first.claimed:
         return f"{report.verdict} {report.fingerprint}"
-    return f"{report.verdict} {report.fingerprint} {first.id} {first.level}: {first.fix[0].do if first.fix else first.cause}"
+    advice = first.fix[0].do if first.fix else first.cause
+    return f"{report.verdict} {report.fingerprint} {first.id} {first.level}: {advice}"
 
 
 if __name__ == "__main__":

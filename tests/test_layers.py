@@ -18,7 +18,19 @@ LAYERS = {
 }
 """What each package may import of sparkdiag beside itself."""
 
-IO_MODULES = {"socket", "subprocess", "httpx", "asyncio", "urllib", "requests", "time", "random", "os", "shutil", "tempfile"}
+IO_MODULES = {
+    "socket",
+    "subprocess",
+    "httpx",
+    "asyncio",
+    "urllib",
+    "requests",
+    "time",
+    "random",
+    "os",
+    "shutil",
+    "tempfile",
+}
 
 
 def _imports(path: Path) -> set[str]:

@@ -84,7 +84,7 @@ class Fact:
 
     def get(self, name: str) -> Value:
         """The value of a field by the name rules use; None when it is unknown."""
-        return getattr(self, name, None)  # type: ignore[no-any-return]
+        return getattr(self, name, None)
 
     def to_dict(self) -> dict[str, Any]:
         """The fact for a report: its kind, its known fields, its place."""

@@ -48,8 +48,8 @@ class Reachability(Fact):
 
     kind: ClassVar[str] = "reach"
     probe: str
-    """tcp-api, ping, tcp-ssh, ssh-banner, ssh-login; http for a request that got no answer, or the route's own probe (health,
-    models, metrics)."""
+    """tcp-api, ping, tcp-ssh, ssh-banner, ssh-login; http for a request that got no answer, or the route's own probe
+    (health, models, metrics)."""
     result: str
     """ok, refused, timeout, reset, dns, tls, unreachable, silent (accepted, no byte came), closed, denied,
     other (something answers that is not what was asked for), failed (no answer, and the evidence does not say why)."""

@@ -19,8 +19,8 @@ class Launch(Fact):
 
     kind: ClassVar[str] = "launch"
     form: str
-    """vllm-serve, sglang, docker-run, compose, recipe, unit, args (arguments as a program prints them), env (variables alone),
-    ray-start, sparkrun-run, llama-server ..."""
+    """vllm-serve, sglang, docker-run, compose, recipe, unit, args (arguments as a program prints them), env (variables
+    alone), ray-start, sparkrun-run, llama-server ..."""
     engine: str | None = None
     image: str | None = None
     model: str | None = None
@@ -38,4 +38,4 @@ class Launch(Fact):
         if dot:
             table = {"flag": self.flags, "env": self.env, "docker": self.docker}.get(group)
             return None if table is None else table.get(key)
-        return getattr(self, name, None)  # type: ignore[no-any-return]
+        return getattr(self, name, None)

@@ -11,7 +11,7 @@ from .base import NOWHERE, Where
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Text of one kind with its place. The transcript reader and captures both give pieces; one parser reads each kind."""
+    """Text of one kind with its place. The transcript reader and captures both give pieces."""
 
     kind: str
     """exchange, json, sse, metrics, log, launch, output (of a command), config, recipe, text ..."""

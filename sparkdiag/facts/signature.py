@@ -50,4 +50,4 @@ class LogHit(Fact):
     def get(self, name: str) -> Value:
         if name in self.captures:
             return self.captures[name]
-        return getattr(self, name, None) if name != "captures" else None  # type: ignore[no-any-return]
+        return getattr(self, name, None) if name != "captures" else None

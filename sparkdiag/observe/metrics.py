@@ -139,7 +139,8 @@ def progress(samples: Sequence[MetricsSample]) -> list[TokenProgress]:
             continue  # the server was restarted in between
         running = None if earlier.running is None or later.running is None else min(earlier.running, later.running)
         seconds = later.time - earlier.time
-        text = f"{generated:g} tokens generated in {seconds:.1f} s, {running if running is not None else '?'} requests running"
+        count = "?" if running is None else f"{running:g}"
+        text = f"{generated:g} tokens generated in {seconds:.1f} s, {count} requests running"
         out.append(
             TokenProgress(
                 seconds=round(seconds, 3),
