@@ -124,7 +124,7 @@ class _Node:
         self.master = master
         self.free = asyncio.Semaphore(SESSIONS)
         self.items: list[tuple[tuple[int, int], Item]] = []
-        """Each with its place in the capture: the container's number, and the command's in the list."""
+        """Each with its place in the capture: the command's in the list, and the container's number."""
 
     async def collect(self) -> list[Item]:
         """What is left of memory first, alone; then all groups side by side, the cheap ones first in the queue."""
@@ -200,7 +200,7 @@ class _Node:
         for command in commands:
             if command.probe in went:
                 item = self._item(command, went[command.probe], session.left)
-                self.items.append(((number, _ORDER[command.probe]), item))
+                self.items.append(((_ORDER[command.probe], number), item))
             elif session.left is not None:
                 self._skip(command, f"not reached: {session.left}", number, container)
             elif not session.sections and not any(command.only_if for command in commands):
@@ -242,7 +242,7 @@ class _Node:
         item = Item(
             self.settings.target, command.probe, "skipped", asked=asked, why=why, at=round(self.settings.clock(), 4)
         )
-        self.items.append(((number, _ORDER[command.probe]), item))
+        self.items.append(((_ORDER[command.probe], number), item))
 
 
 def _available_kib(items: Iterable[Item]) -> int | None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,9 +120,7 @@ class _Connected:
 
 async def _connect(addresses: Sequence[str], port: int, seconds: float) -> _Connected | tuple[Status, str]:
     """A connection to the first address that takes one, all tried side by side; else why there is none."""
-    tries = [asyncio.ensure_future(_open(address, port, seconds)) for address in addresses]
-    await asyncio.wait(tries)
-    made = [(address, one.result()) for address, one in zip(addresses, tries, strict=True)]
+    made = list(zip(addresses, await _all([_open(address, port, seconds) for address in addresses]), strict=True))
     failed = [(address, result) for address, result in made if isinstance(result, BaseException)]
     streams = [(address, result) for address, result in made if not isinstance(result, BaseException)]
     if not streams:
@@ -134,9 +132,25 @@ async def _connect(addresses: Sequence[str], port: int, seconds: float) -> _Conn
     return _Connected(address, reader, writer, note)
 
 
-async def _open(
-    address: str, port: int, seconds: float
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | BaseException:
+_Opened = tuple[asyncio.StreamReader, asyncio.StreamWriter] | BaseException
+
+
+async def _all(openings: Sequence[Coroutine[None, None, _Opened]]) -> list[_Opened]:
+    """All at once; where the wait for them is given up, so are they."""
+    tries = [asyncio.ensure_future(one) for one in openings]
+    try:
+        await asyncio.wait(tries)
+    except asyncio.CancelledError:
+        for one in tries:
+            one.cancel()
+        for done in await asyncio.gather(*tries, return_exceptions=True):
+            if isinstance(done, tuple):
+                done[1].transport.abort()
+        raise
+    return [one.result() for one in tries]
+
+
+async def _open(address: str, port: int, seconds: float) -> _Opened:
     try:
         async with asyncio.timeout(seconds):
             return await asyncio.open_connection(address, port, limit=_MAX_LINES)
@@ -157,14 +171,22 @@ class _Told:
 
 
 async def _banner(connected: _Connected, seconds: float) -> _Told:
-    """SSH's first line. Ours is sent at once: what is no SSH server then has something to object to."""
+    """SSH's first line. Where none comes ours is sent: what is no SSH server then has something to object to."""
     reader, writer = connected.reader, connected.writer
     said = bytearray()
+    patience: float | None = min(1.0, seconds / 3)
     try:
         async with asyncio.timeout(seconds):
-            writer.write(b"SSH-2.0-sparkdiag\r\n")
             while len(said) < _MAX_LINES:
-                chunk = await reader.read(1024)
+                try:
+                    async with asyncio.timeout(patience):
+                        chunk = await reader.read(1024)
+                except TimeoutError:
+                    if patience is None:
+                        raise
+                    patience = None
+                    writer.write(b"SSH-2.0-sparkdiag\r\n")
+                    continue
                 said += chunk
                 line = _ssh_line(bytes(said))
                 if line is not None:
