@@ -9,6 +9,7 @@ import pytest
 from sparkdiag.facts import Fact
 from sparkdiag.facts.piece import Piece
 from sparkdiag.observe.outputs.engines import engine_of, role_of
+from sparkdiag.observe.outputs.exits import observe_exits
 from sparkdiag.observe.outputs.lines import lines_with
 from sparkdiag.observe.outputs.node import LARGE_LOG, observe_node
 from sparkdiag.observe.outputs.reach import observe_failed_request
@@ -498,3 +499,30 @@ def test_lines_with_literals_keep_their_numbers() -> None:
     text = "a\nb x\n\nc y x\nd"
     assert lines_with(text, "x", "y") == [(1, "b x"), (3, "c y x")]
     assert lines_with(text, "q") == []
+
+
+def test_meminfo_in_other_units() -> None:
+    text = "MemFree: 48 GiB\nMemAvailable: 112 GiB\nCached: 66 GiB"
+    assert values(one(text, "awk '/Mem/ {print}' /proc/meminfo", "memory"), "free_gib", "available_gib") == (
+        48.0,
+        112.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "command", "status", "expected"),
+    [
+        ("output", "timeout 30 ssh spark-a true", "rc=124", {("ssh-banner", "timeout")}),
+        ("output", "timeout 30 ssh spark-a true", "rc=0", set()),
+        ("output", "timeout 30 make", "124", set()),
+        ("exchange", "curl -s http://spark-a:8000/health", "28", {("health", "timeout")}),
+        ("exchange", "curl -s http://spark-a:8000/health", "7", {("tcp-api", "refused")}),
+    ],
+)
+def test_silent_commands_by_their_exit_status(
+    kind: str, command: str, status: str, expected: set[tuple[str, str]]
+) -> None:
+    silent = Piece(kind, "", command=command, order=0, meta={"path": "/health"})
+    after = Piece("output", status, command="echo rc=$?", order=1)
+    found = only(observe_exits([silent, after]), "reach")
+    assert {(str(fact.get("probe")), str(fact.get("result"))) for fact in found} == expected

@@ -87,7 +87,7 @@ def _estimate(fact: Fact) -> float | None:
 
 
 def _roofline(base: Fact, weights: float, facts: Sequence[Fact], *, estimated: bool = False) -> Roofline | None:
-    speeds = sorted(_speeds(base, facts), key=lambda pair: pair[0])
+    speeds = sorted(list(_measured(base, facts)) or _told(base, facts), key=lambda pair: pair[0])
     if not speeds:
         return None
     near = [fact for fact in facts if fact.where.joins(base.where)]
@@ -115,7 +115,16 @@ def _roofline(base: Fact, weights: float, facts: Sequence[Fact], *, estimated: b
     )
 
 
-def _speeds(base: Fact, facts: Sequence[Fact]) -> Iterator[tuple[float, Fact]]:
+def _told(base: Fact, facts: Sequence[Fact]) -> list[tuple[float, Fact]]:
+    """The first speed that somebody tells in words: it counts where nothing was measured."""
+    for fact in facts:
+        if fact.kind == "log" and fact.get("signature") == "speed-told" and fact.where.joins(base.where):
+            speed = _number(fact, "generation")
+            return [(speed, fact)] if speed else []
+    return []
+
+
+def _measured(base: Fact, facts: Sequence[Fact]) -> Iterator[tuple[float, Fact]]:
     """Tokens per second that one request alone got, from log windows, benchmarks, and timed replies."""
     timed = {fact.order: seconds for fact in facts if fact.kind == "http" and (seconds := _number(fact, "seconds"))}
     for fact in facts:

@@ -12,7 +12,9 @@ _BUDGET = frozenset(
     {"kv-memory-found", "no-cache-blocks", "kv-below-context", "free-below-budget", "profiling-summary"}
 )
 _WINDOWS = frozenset({"spec-window", "sglang-decode", "bench-acceptance"})
-_SPEEDS = frozenset({"throughput-window", "sglang-decode", "measured-speed", "measured-interval", "llama-bench-row"})
+_SPEEDS = frozenset(
+    {"throughput-window", "sglang-decode", "measured-speed", "measured-interval", "llama-bench-row", "speed-told"}
+)
 
 
 def sums(facts: Sequence[Fact]) -> list[Fact]:

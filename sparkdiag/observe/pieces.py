@@ -40,10 +40,20 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
             found = [*command_ran(piece), *without_false_looks(piece, found)]
         facts += found
     facts += [] if printed is None else printed.facts
+    facts += _of_exits(pieces)
     facts += observe_logs(pieces, signatures)
     facts += of_samples(facts)
     facts += _of_dates(pieces, facts)
     return sorted(facts, key=lambda fact: fact.order)
+
+
+def _of_exits(pieces: Sequence[Piece]) -> list[Fact]:
+    """What the exit status tells that was printed after a silent command."""
+    if not any("$?" in (piece.command or "") for piece in pieces):
+        return []
+    from .outputs.exits import observe_exits
+
+    return observe_exits(pieces)
 
 
 def _of_piece(piece: Piece, asked: Mapping[str, Any] | None) -> list[Fact]:

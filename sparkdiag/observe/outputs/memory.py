@@ -108,7 +108,7 @@ def _awked_free(piece: Piece) -> list[MemorySample]:
     return [known.fact(piece, lines[0][0], lines[0][1], "free")]
 
 
-_MEMINFO = re.compile(r"\s*(?P<key>[A-Z]\w+(?:\([a-z]+\))?):\s+(?P<kb>\d+) kB\s*\Z")
+_MEMINFO = re.compile(r"\s*(?P<key>[A-Z]\w+(?:\([a-z]+\))?):\s+(?P<figure>\d+(?:\.\d+)?) ?(?P<unit>kB|[MG]i?B)\s*\Z")
 _COUNTED = (
     "MemFree",
     "Buffers",
@@ -125,7 +125,7 @@ _COUNTED = (
 
 def _meminfo(piece: Piece) -> list[MemorySample]:
     """/proc/meminfo, whole or grepped; a new MemTotal (or MemFree) begins a new sample."""
-    if " kB" not in piece.text:
+    if "Mem" not in piece.text:
         return []
     out: list[MemorySample] = []
     values: dict[str, float] = {}
@@ -138,7 +138,7 @@ def _meminfo(piece: Piece) -> list[MemorySample]:
         values.clear()
         first = None
 
-    for at, line in lines_with(piece.text, " kB"):
+    for at, line in lines_with(piece.text, " kB", "Mem", "Cached", "Swap"):
         match = _MEMINFO.match(line)
         if match is None:
             continue
@@ -146,7 +146,9 @@ def _meminfo(piece: Piece) -> list[MemorySample]:
             close()
         if first is None:
             first = (at, line)
-        values[match["key"]] = float(match["kb"]) * 1024
+        values[match["key"]] = float(match["figure"]) * (
+            1024 if match["unit"] == "kB" else UNITS[match["unit"].lower()]
+        )
     close()
     return out
 

@@ -151,7 +151,7 @@ def watched(piece: Piece) -> list[MemorySample]:
         if len(line) > 400:
             continue
         match = _WATCHED.search(line)
-        if match is None or re.match(r"\s*[A-Z]\w+:\s+\d+ kB\s*\Z", line) or " avail Mem" in line:
+        if match is None or re.match(r"\s*[A-Z]\w+:\s+[\d.]+ ?(?:kB|[MG]i?B)\s*\Z", line) or " avail Mem" in line:
             continue
         if _NOT_HOST.search(line[: match.start()][-60:] + line[match.start() : match.start("figure")]):
             continue

@@ -9,7 +9,7 @@ from ...facts.http import Reachability
 from ...facts.piece import Piece
 from .lines import lines_with, looked, place, program, stages
 
-__all__ = ["observe_failed_request", "observe_reach"]
+__all__ = ["observe_failed_request", "observe_reach", "of_curl", "route_of"]
 
 
 def observe_reach(piece: Piece) -> list[Fact]:
@@ -202,13 +202,13 @@ def _curl(piece: Piece) -> list[Reachability]:
     out = []
     for at, line in lines_with(piece.text, "curl: ("):
         match = _CURL.search(line)
-        known = _of_curl(int(match["code"]), match["words"], None) if match is not None else None
+        known = of_curl(int(match["code"]), match["words"], None) if match is not None else None
         if match is not None and known is not None:
             out.append(_fact(piece, at, line, *known))
     return out
 
 
-def _of_curl(code: int, words: str, route: str | None) -> tuple[str, str] | None:
+def of_curl(code: int, words: str, route: str | None) -> tuple[str, str] | None:
     """(probe, result) of curl's exit code and words; None for a code that says nothing of the host."""
     low = words.lower()
     if code in (1, 8):
@@ -243,16 +243,20 @@ def _of_curl(code: int, words: str, route: str | None) -> tuple[str, str] | None
 _ROUTES = {"/health": "health", "/v1/models": "models", "/metrics": "metrics"}
 
 
+def route_of(piece: Piece) -> str:
+    """The probe that a request's route stands for."""
+    return _ROUTES.get(str(piece.meta.get("path", "")).split("?")[0], "http")
+
+
 def observe_failed_request(piece: Piece) -> list[Fact]:
     """A request that got no answer: curl's error, or a status of 000 with no word of the reason."""
-    meta = piece.meta
-    route = _ROUTES.get(str(meta.get("path", "")).split("?")[0], "http")
+    meta, route = piece.meta, route_of(piece)
     code = meta.get("curl_error")
     text = piece.text.strip().split("\n")[0] or (piece.command or "")
     known = None
     if isinstance(code, int):
         words = str(meta.get("curl_words") or "")
-        known = _of_curl(code, words, route)
+        known = of_curl(code, words, route)
         text = f"curl: ({code}) {words}".strip()
     elif meta.get("no_answer") is True:
         limit = meta.get("time_limit")
