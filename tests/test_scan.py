@@ -80,6 +80,40 @@ def test_expressions_see_a_window_of_a_long_line() -> None:
     assert len(hit.match.string) <= MAX_LINE
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text(alphabet="abcd0123 x", max_size=12).map(lambda t: f"abcd{t}"), max_size=30))
+def test_lines_of_a_known_shape_are_refused_for_the_same_reason(lines: list[str]) -> None:
+    told = Signature("s", ("abcd",), r"abcd\d{2} x")
+    picky = Signature("p", ("abcd",), r"abcd1\d x")
+    scanner = Scanner([told, picky])
+    for _ in range(2):
+        found = seen(scanner.scan("\n".join(lines))[0])
+        wanted = [
+            (number, line, index, match.group())
+            for number, line in enumerate(lines)
+            for index, signature in enumerate((told, picky))
+            if (match := re.search(signature.regex, line))
+        ]
+        assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("regex", "blind"),
+    [
+        (r"took \d+(?:\.\d+)? s", True),
+        (r"(?P<n1>\d{1,3}) [a-z]{2}", True),
+        (r"Running: [1-9]", False),
+        (r"0\.0", False),
+        (r"(a)\1", False),
+        (r"(?P<a>x)(?P=a)", False),
+        (r"\x41", False),
+    ],
+)
+def test_expressions_that_take_all_digits_alike(regex: str, blind: bool) -> None:
+    scanner = Scanner([Signature("s", ("abcd",), regex)])
+    assert (scanner._refused[0] is not None) is blind
+
+
 def test_a_slow_expression_is_bounded_by_the_window() -> None:
     scanner = Scanner([Signature("s", ("aaaa",), r"(?:a?){12}a{12}b")])
     assert scanner.scan("a" * 100_000)[0] == []

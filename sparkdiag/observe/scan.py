@@ -27,6 +27,10 @@ _LARGE = 256 * 1024
 _KEPT = 64 * 1024
 """Characters of a hit line that are kept."""
 
+_SHAPE = bytes.maketrans(b"123456789", b"000000000")
+_MAX_SHAPES = 4096
+"""Shapes of lines that are remembered; a log has few of them."""
+
 LOG_LIKE = frozenset({"log", "output", "text"})
 
 
@@ -69,6 +73,8 @@ class Scanner:
         self.signatures = tuple(signatures)
         self._keep = keep
         self._regexes: list[re.Pattern[str] | None] = [None] * len(self.signatures)
+        self._refused = [set[bytes]() if _digit_blind(s.regex) else None for s in self.signatures]
+        """Lines, each digit a nought, that an expression did not match which takes all digits alike."""
         by_anchor: dict[str, list[int]] = {}
         for number, signature in enumerate(self.signatures):
             for anchor in signature.anchors:
@@ -131,7 +137,12 @@ class Scanner:
             for owner in live:
                 match = found.get((start, owner))
                 if match is None:
+                    refused = self._refused[owner]
+                    if refused and _shape(text[start:end]) in refused:
+                        continue
                     match = found[start, owner] = self._match(owner, text, start, end, at)
+                    if match is None and refused is not None:
+                        self._refuse(refused, text[start:end])
                 if match is not None:
                     room[owner] -= 1
                     if room[owner] <= 0:
@@ -142,6 +153,13 @@ class Scanner:
                     break
             at = text.find(anchor, end)
         return enough
+
+    def _refuse(self, refused: set[bytes], line: str) -> None:
+        """Remember the shape of a line that an expression did not match."""
+        if len(refused) >= _MAX_SHAPES:
+            refused.clear()
+        if len(line) <= MAX_LINE:
+            refused.add(_shape(line))
 
     def _shortened(self, text: str, hits: list[_Found], cut: set[int], spent: Sequence[int]) -> list[_Found]:
         """The hits, those of signatures that have had enough only as far as they are exact, and the last ones."""
@@ -226,6 +244,20 @@ def _ask(database: Any, data: bytes) -> set[int]:
 
     database.scan(data, match_event_handler=seen)
     return found
+
+
+_COUNTS = re.compile(r"\{\d*,?\d*\}|\(\?P<\w+>|\\d")
+
+
+def _digit_blind(regex: str) -> bool:
+    """Whether an expression can't tell one digit from another: none stands in it, and nothing refers back."""
+    rest = _COUNTS.sub("", regex)
+    return not any(char.isdigit() for char in rest) and "(?P=" not in rest and "\\N" not in rest
+
+
+def _shape(line: str) -> bytes:
+    """A line with each digit a nought; one that is too long is no other's shape."""
+    return line.encode("utf-8", "surrogatepass").translate(_SHAPE) if len(line) <= MAX_LINE else b""
 
 
 def _place(found: _Found) -> tuple[int, int]:
