@@ -118,7 +118,11 @@ def _roofline(base: Fact, weights: float, facts: Sequence[Fact], *, estimated: b
 def _told(base: Fact, facts: Sequence[Fact]) -> list[tuple[float, Fact]]:
     """The first speed that somebody tells in words: it counts where nothing was measured."""
     for fact in facts:
-        if fact.kind == "log" and fact.get("signature") == "speed-told" and fact.where.joins(base.where):
+        if (
+            fact.kind == "log"
+            and fact.get("signature") in ("speed-told", "speed-said")
+            and fact.where.joins(base.where)
+        ):
             speed = _number(fact, "generation")
             return [(speed, fact)] if speed else []
     return []

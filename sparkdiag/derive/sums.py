@@ -13,7 +13,15 @@ _BUDGET = frozenset(
 )
 _WINDOWS = frozenset({"spec-window", "sglang-decode", "bench-acceptance"})
 _SPEEDS = frozenset(
-    {"throughput-window", "sglang-decode", "measured-speed", "measured-interval", "llama-bench-row", "speed-told"}
+    {
+        "throughput-window",
+        "sglang-decode",
+        "measured-speed",
+        "measured-interval",
+        "llama-bench-row",
+        "speed-told",
+        "speed-said",
+    }
 )
 
 
