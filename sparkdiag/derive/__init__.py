@@ -23,6 +23,7 @@ WHOLE = frozenset(
         "spec-window",
         "sglang-decode",
         "bench-acceptance",
+        "standing-still",
     }
 )
 """Log lines that hold all figures of a sum by themselves."""
@@ -35,10 +36,10 @@ def _functions() -> tuple[Callable[[Sequence[Fact]], list[Fact]], ...]:
     from .image_age import image_age
     from .model_names import model_names
     from .pair import differences
-    from .stalls import compile_stalls
+    from .stalls import compile_stalls, standing_requests
     from .sums import sums
 
-    return model_names, image_age, cluster_launches, network_pins, compile_stalls, differences, sums
+    return model_names, image_age, cluster_launches, network_pins, compile_stalls, standing_requests, differences, sums
 
 
 def derive(facts: Sequence[Fact]) -> list[Fact]:

@@ -1,4 +1,4 @@
-"""Kernels compiled in the middle of serving, and whether the tokens stopped there: a question of seconds."""
+"""Tokens that stopped: whether a compilation came right before, and how long a log's throughput lines stay the same."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 from ..facts import Fact, LogHit
 from ..facts.cluster import StallTiming
+from ..facts.metrics import StandingRequests
 
-__all__ = ["compile_stalls"]
+__all__ = ["compile_stalls", "standing_requests"]
 
 COMPILED = "kernel-compiled-in-serving"
 FLOWING = "cluster-tokens-flow"
 TIMED_OUT = "worker-call-timed-out"
-"""Signatures of rules/crossnode.yaml that this sum is about."""
+STANDING = "standing-still"
+"""Signatures of rules/crossnode.yaml and rules/endpoint.yaml that these sums are about."""
 
 SOON = 30.0
 """Seconds: throughput lines are averages of ten seconds, so they show tokens for a while after the last one came."""
@@ -37,6 +39,26 @@ def compile_stalls(facts: Sequence[Fact]) -> list[Fact]:
             where=last.where,
             order=end.order,
             time=end.time,
+            source=last.source,
+        )
+    ]
+
+
+def standing_requests(facts: Sequence[Fact]) -> list[Fact]:
+    """One fact, where a log has throughput lines that stay the same over some time (one hit: same requests, same cache)."""
+    hits = [fact for fact in facts if isinstance(fact, LogHit) and fact.signature == STANDING]
+    last = max(hits, key=lambda hit: hit.last_order, default=None)
+    if last is None or last.time is None or last.last_time is None or last.last_time <= last.time:
+        return []
+    running = last.get("running")
+    return [
+        StandingRequests(
+            seconds=round(last.last_time - last.time),
+            running=running if isinstance(running, int) else 1,
+            lines=last.count,
+            where=last.where,
+            order=last.order,
+            time=last.time,
             source=last.source,
         )
     ]

@@ -63,6 +63,7 @@ KINDS: dict[str, str] = {
     "pin": "cluster:InterfacePin",
     "host-address": "cluster:HostAddress",
     "stall": "cluster:StallTiming",
+    "standing": "metrics:StandingRequests",
     "memory": "node:MemorySample",
     "pressure": "node:MemoryPressure",
     "cpu": "node:CpuLoad",

@@ -15,3 +15,5 @@ class ClientReads(Fact):
     kind: ClassVar[str] = "client"
     key: str
     """reasoning or reasoning_content."""
+    by: str = "told"
+    """told (an option, or the caller), code (pasted code of the client)."""

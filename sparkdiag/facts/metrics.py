@@ -38,6 +38,17 @@ class MetricsSample(Fact):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StandingRequests(Fact):
+    """Throughput lines that stay the same: requests run, no token comes, and the KV cache does not grow."""
+
+    kind: ClassVar[str] = "standing"
+    seconds: float
+    """From the first such line to the last."""
+    running: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenProgress(Fact):
     """Two samples of one server compared."""
 

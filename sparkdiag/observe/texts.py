@@ -23,7 +23,10 @@ _TOOL_FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("kimi", re.compile(r"<\|tool_calls?_(?:section_)?begin\|>|<\|tool_call_begin\|>")),
     (
         "llama3_json",
-        re.compile(r"<\|python_tag\|>|\A\s*\{\s*\"name\"\s*:\s*\"[\w.-]+\"\s*,\s*\"(?:parameters|arguments)\"\s*:"),
+        re.compile(
+            r"<\|python_(?:tag|start)\|>|\A\s*\{\s*(?:\"type\"\s*:\s*\"function\"\s*,\s*)?\"(?:name|function)\"\s*:\s*\"[\w.-]+\"\s*,"
+            r"\s*\"(?:parameters|arguments)\"\s*:"
+        ),
     ),
     ("minimax", re.compile(r"<minimax:tool_call>|<tool_calls>\s*\{?|<invoke name=")),
     ("granite", re.compile(r"<\|tool_call\|>|<tool_call>\s*\[")),

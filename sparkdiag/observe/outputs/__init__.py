@@ -22,6 +22,7 @@ _NODE = ("banner", "MemAvailable", "mem avail", "packets transmitted", " kernel:
 @cache
 def _parsers() -> tuple[Callable[[Piece], list[Fact]], ...]:
     """All parsers, in their order. Imported at the first piece that may be theirs: they are many."""
+    from .client_code import observe_client_code
     from .clients import observe_clients
     from .cluster import observe_cluster
     from .disks import observe_disks
@@ -38,6 +39,7 @@ def _parsers() -> tuple[Callable[[Piece], list[Fact]], ...]:
         observe_cluster,
         observe_node,
         observe_clients,
+        observe_client_code,
     )
 
 

@@ -123,6 +123,13 @@ def _of_cells(row: dict[str, str]) -> dict[str, Any]:
             "index",
             "utilization.memory",
             "uuid",
+            "driver_version",
+            "compute_cap",
+            "count",
+            "timestamp",
+            "serial",
+            "vbios_version",
+            "pci.bus_id",
         }
     power, clock = row.get("power.draw"), next((row[name] for name in row if _FIELDS.get(name) == "sm_clock_mhz"), None)
     if clock is not None and _NONE.match(clock) and (power is None or _NONE.match(power)):
