@@ -30,6 +30,7 @@ class Marker:
 _TABLE: tuple[tuple[str, str, str, str | None, str | None, bool, bool], ...] = (
     # id, anchor, expression, phase after it, phase it stands in, banner, ends
     ("logo", "  version ", r"█.*  version (?P<version>\d\S*)", "starting", None, True, False),
+    ("usage", "usage: ", r"^usage: (?:vllm|sglang|api_server|launch_server)\b", "starting", None, True, False),
     ("api-version", "API server version", r"API server version v?(?P<version>\d\S*)", "starting", None, True, False),
     ("non-default-args", "non-default args:", r"non-default args: \{", "starting", None, True, False),
     ("server-args", "server_args", r"server_args(?:=ServerArgs\(|: ?\{)", "starting", None, True, False),
