@@ -134,7 +134,7 @@ def degenerate(text: str, asked: str | None = None) -> Degenerate | None:
         return None
     squeezed = "".join(sample.split())
     char, times = Counter(squeezed).most_common(1)[0]
-    drawn = char in "-=_*#.~" or (squeezed.isdigit() and len(squeezed) <= 200)
+    drawn = char in "-=_*#.~" or "\u2500" <= char <= "\u259f" or (squeezed.isdigit() and len(squeezed) <= 200)
     if times / len(squeezed) > 0.85 and not drawn:
         return Degenerate("one-token", times / len(squeezed))
     words = _WORD.findall(sample)
