@@ -140,6 +140,12 @@ def _vllm(match: re.Match[str], line: LogLine) -> None:
     line.logger, line.form = match["logger"], "vllm"
 
 
+def _vllm_without_time(match: re.Match[str], line: LogLine) -> None:
+    """As somebody leaves it who cut the times off."""
+    _level(match, line)
+    line.logger, line.form = match["logger"], "vllm"
+
+
 def _sglang(match: re.Match[str], line: LogLine) -> None:
     _stamp(match, line)
     line.form = "sglang"
@@ -150,7 +156,7 @@ def _sglang(match: re.Match[str], line: LogLine) -> None:
 
 
 def _sglang_clock(match: re.Match[str], line: LogLine) -> None:
-    """A time of day alone, which tells no moment."""
+    """A time of day alone, which tells no moment, or none at all."""
     line.form = "sglang"
     if match["rank"]:
         line.rank = rank_of(match["rank"]) or line.rank
@@ -222,8 +228,10 @@ _TABLE: tuple[tuple[str, str, _Layer], ...] = (
         r"\[?(?P<logger>[\w./-]+(?::\d+)?)\] ?",
         _vllm,
     ),
+    ("A", rf"{_LEVEL} \[(?P<logger>[\w./-]+\.py:\d+)\] ?", _vllm_without_time),
     ("[", rf"\[{_ISO}(?P<rank>(?: [A-Z]{{2,3}}\d+)*)\] ?", _sglang),
     ("[", r"\[\d\d:\d\d:\d\d(?P<rank>(?: [A-Z]{2,3}\d+)*)\] ", _sglang_clock),
+    ("[", r"\[(?P<rank>(?:TP|DP|PP|EP)\d+(?: (?:TP|DP|PP|EP)\d+)*)\] ", _sglang_clock),
     ("[", rf"\[{_ISO} (?P<level>[DIWECF]) (?P<pid>\d+) \d+\] (?:\(\w+\) )?", _ray_core),
     ("0", rf"{_ISO}{_ZONE}?\t{_LEVEL}\t(?P<logger>)", _python),
     ("0", rf"{_ISO} - (?P<logger>[\w.-]+) - {_LEVEL} - ", _python),
