@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import yaml
@@ -97,18 +98,19 @@ def starts(text: str, *, within_output: bool = True) -> list[int]:
 
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_DAY = r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?: UTC)?"
+_SHORT_DAY = r"\b\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?"
 _TIMES = re.compile(
-    r"\[?\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?: UTC)?\]?:?"
-    r"|\[?\b\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?\]?"
-    r"|^\[?(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?" + _MONTH + r" [ \d]\d \d\d:\d\d:\d\d(?: \d{4})?\]?"
-    r"|^\[ *\d+\.\d{6}\]"
-    r"|^\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?(?= )",
+    rf"(?:\[(?:{_DAY}|{_SHORT_DAY})\]|(?:{_DAY}|{_SHORT_DAY})):? ?"
+    rf"|^\[?(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?{_MONTH} [ \d]\d \d\d:\d\d:\d\d(?: \d{{4}})?\]? ?"
+    r"|^\[ *\d+\.\d{6}\] ?"
+    r"|^\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]? ",
     re.MULTILINE,
 )
 
 
 def untimed(text: str) -> Iterator[tuple[str, ...]]:
-    yield (re.sub(r"^ (?=\S)", "", _TIMES.sub("", text), flags=re.MULTILINE),)
+    yield (_TIMES.sub("", text),)
 
 
 def noise(number: int) -> str:
@@ -154,9 +156,60 @@ def noise_between(text: str, number: int = NOISE_LINES) -> Iterator[tuple[str, .
 
 
 def after_healthy_run(text: str, engine: str) -> Iterator[tuple[str, ...]]:
-    """A start, service and stop of the same engine, in the same log."""
+    """An earlier start, service and stop, of which nothing is known but that all went well."""
+    yield (_earlier(_SGLANG_RUN if "sglang" in engine.lower() else _VLLM_RUN, text) + "\n" + text,)
+
+
+def after_recorded_run(text: str, engine: str) -> Iterator[tuple[str, ...]]:
+    """A recorded run of the same engine, with a tiny model on a machine without a GPU."""
     name = "sglang-nothink-qwen3.log" if "sglang" in engine.lower() else "vllm-think-qwen3.log"
-    yield ((HEALTHY_LOGS / name).read_text().rstrip("\n") + "\n" + text,)
+    yield (_earlier((HEALTHY_LOGS / name).read_text().rstrip("\n"), text) + "\n" + text,)
+
+
+_VLLM_RUN = """\
+(EngineCore pid=12) INFO 11-30 10:00:05 [gpu_model_runner.py:3049] Starting to load model /models/m...
+(EngineCore pid=12) INFO 11-30 10:02:31 [default_loader.py:291] Loading weights took 141.40 seconds
+(EngineCore pid=12) INFO 11-30 10:02:40 [gpu_worker.py:298] Available KV cache memory: 40.10 GiB
+(EngineCore pid=12) INFO 11-30 10:02:41 [kv_cache_utils.py:1087] GPU KV cache size: 310,000 tokens
+(EngineCore pid=12) INFO 11-30 10:03:20 [core.py:281] init engine (profile, create kv cache) took 44.12 seconds
+(APIServer pid=11) INFO 11-30 10:03:21 [api_server.py:1346] Starting vLLM API server 0 on http://0.0.0.0:8000
+(APIServer pid=11) INFO:     Started server process [11]
+(APIServer pid=11) INFO:     Waiting for application startup.
+(APIServer pid=11) INFO:     Application startup complete.
+(APIServer pid=11) INFO:     192.0.2.20:51934 - "POST /v1/chat/completions HTTP/1.1" 200 OK
+(APIServer pid=11) INFO:     Shutting down
+(APIServer pid=11) INFO:     Waiting for application shutdown.
+(APIServer pid=11) INFO:     Application shutdown complete.
+(APIServer pid=11) INFO:     Finished server process [11]"""
+_SGLANG_RUN = """\
+[2026-11-30 10:00:05] Load weight begin. avail mem=109.40 GB
+[2026-11-30 10:02:31] Load weight end. dtype=torch.bfloat16, avail mem=90.10 GB, mem usage=19.30 GB.
+[2026-11-30 10:03:20] INFO:     Started server process [11]
+[2026-11-30 10:03:20] INFO:     Application startup complete.
+[2026-11-30 10:03:21] The server is fired up and ready to roll!
+[2026-11-30 10:04:20] INFO:     192.0.2.20:51934 - "POST /v1/chat/completions HTTP/1.1" 200 OK
+[2026-11-30 10:09:20] INFO:     Shutting down
+[2026-11-30 10:09:20] INFO:     Application shutdown complete.
+[2026-11-30 10:09:20] INFO:     Finished server process [11]"""
+
+
+_CLOCK = re.compile(r"\b(?:(?P<year>\d{4})-)?(?P<rest>\d\d-\d\d[T ]\d\d:\d\d:\d\d)")
+
+
+def _earlier(log: str, text: str) -> str:
+    """The log with its times moved to the hour before the text's first one, if that has one."""
+    first, last = _CLOCK.search(text), list(_CLOCK.finditer(log))[-1]
+    if first is None:
+        return log
+    shift = _time(first) - timedelta(minutes=10) - _time(last)
+    return _CLOCK.sub(
+        lambda m: (_time(m) + shift).strftime("%Y-%m-%d %H:%M:%S" if m["year"] else "%m-%d %H:%M:%S"), log
+    )
+
+
+def _time(match: re.Match[str]) -> datetime:
+    """Without a year, that of the healthy logs."""
+    return datetime.strptime(f"{match['year'] or 2026}-{match['rest'].replace('T', ' ')}", "%Y-%m-%d %H:%M:%S")
 
 
 WAYS: dict[str, Callable[[str], Iterator[tuple[str, ...]]]] = {
@@ -170,6 +223,11 @@ WAYS: dict[str, Callable[[str], Iterator[tuple[str, ...]]]] = {
     "noise-after": noise_after,
     "noise-between": noise_between,
 }
+AFTER: dict[str, Callable[[str, str], Iterator[tuple[str, ...]]]] = {
+    "after-healthy-run": after_healthy_run,
+    "after-recorded-run": after_recorded_run,
+}
+"""Ways that put another run of the engine before a log."""
 LOSING = ("untimed",)
 """Ways that take something away."""
 
@@ -180,7 +238,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="ways to paste, separated by commas")
     parser.add_argument("--every", type=int, default=1, help="take every Nth case")
     options = parser.parse_args()
-    names = options.only.split(",") if options.only else [*WAYS, "after-healthy-run"]
+    names = options.only.split(",") if options.only else [*WAYS, *AFTER]
     begin = time.perf_counter()
     tried, broken, wrong_as_handed = Counter[str](), Counter[str](), []
     for file in sorted(options.folder.glob("*.yaml"))[:: options.every]:
@@ -191,12 +249,9 @@ def main() -> int:
             wrong_as_handed.append(file.stem)
             continue
         for name in names:
-            if name == "after-healthy-run":
-                if case.get("kind") != "log":
-                    continue
-                pasted = after_healthy_run(text, str(case.get("engine", "")))
-            else:
-                pasted = WAYS[name](text)
+            if name in AFTER and case.get("kind") != "log":
+                continue
+            pasted = AFTER[name](text, str(case.get("engine", ""))) if name in AFTER else WAYS[name](text)
             holds = right_or_inconclusive if name in LOSING else right
             for number, texts in enumerate(pasted, 1):
                 tried[name] += 1
