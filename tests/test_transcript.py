@@ -95,6 +95,14 @@ def test_a_log_after_an_output_is_no_part_of_it() -> None:
     assert (second.kind, second.command, second.text) == ("log", None, log)
 
 
+def test_words_beside_what_goes_on_all_the_time_are_no_part_of_it() -> None:
+    background = 'INFO:     192.0.2.7:40001 - "GET /health HTTP/1.1" 200 OK\n' * 6
+    words = "the pane stays blank\nwhy is that\n"
+    assert [(p.kind, p.first_line) for p in read_text(background + words)] == [("log", 1), ("text", 7)]
+    assert [(p.kind, p.first_line) for p in read_text(words + background)] == [("text", 1), ("log", 3)]
+    assert kinds(background + "ValueError: no\n  more of it\n" + background) == ["log"]
+
+
 def test_headings_that_name_commands_or_requests_count_as_them() -> None:
     text = "--- docker ps\nCONTAINER ID\n--- GET /health\n200\n--- client config\nagent:\n  max_tokens: 16\n"
     ps, health, config = read_text(text)

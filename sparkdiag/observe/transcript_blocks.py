@@ -7,7 +7,16 @@ from typing import Any
 
 from .prompts import read_typed
 from .transcript_documents import JsonTries, document_kind, headless_json, json_block, sse_block, yaml_block
-from .transcript_kinds import is_env, is_launch, is_log_line, is_metric, is_setting, looks_logged, starts_http
+from .transcript_kinds import (
+    is_background_line,
+    is_env,
+    is_launch,
+    is_log_line,
+    is_metric,
+    is_setting,
+    looks_logged,
+    starts_http,
+)
 from .transcript_parts import Part
 
 __all__ = ["Block", "plain_parts", "split"]
@@ -126,14 +135,41 @@ def _settled(lines: list[str], blocks: list[Block]) -> list[Block]:
     """Loose lines become log or text; leading blank lines join the first block."""
     out: list[Block] = []
     for block in blocks:
-        if block.kind == "loose":
-            block.kind = "log" if any(is_log_line(line) for line in lines[block.start : block.end]) else "text"
         if out and out[-1].kind == "blank":
             block.start = out.pop().start
-        out.append(block)
+        out += _loose(lines, block) if block.kind == "loose" else [block]
     if out and out[-1].kind == "blank":
         out[-1].kind = "text"
     return out
+
+
+_GOES_ON = 5
+"""Background lines in a row that are a log of their own."""
+
+
+def _loose(lines: list[str], block: Block) -> list[Block]:
+    """Log or text. Words that stand before or after a stretch of background lines are no part of it."""
+    marks = [is_background_line(line) for line in lines[block.start : block.end]]
+    runs = [at for at in range(len(marks) - _GOES_ON + 1) if all(marks[at : at + _GOES_ON])]
+    if not runs:
+        return [_told(lines, block.start, block.end)]
+    first, last = block.start + runs[0], block.start + runs[-1] + _GOES_ON
+    before, after = _told(lines, block.start, first), _told(lines, last, block.end)
+    middle = Block("log", first, last)
+    if before.kind == "log" or not any(map(str.strip, lines[before.start : before.end])):
+        middle.start = before.start
+    if after.kind == "log" or not any(map(str.strip, lines[after.start : after.end])):
+        middle.end = after.end
+    out = [middle]
+    if middle.start == first and first > block.start:
+        out.insert(0, before)
+    if middle.end == last and last < block.end:
+        out.append(after)
+    return out
+
+
+def _told(lines: list[str], start: int, end: int) -> Block:
+    return Block("log" if any(map(is_log_line, lines[start:end])) else "text", start, end)
 
 
 def plain_parts(lines: list[str], start: int, end: int, tries: JsonTries) -> list[Part]:

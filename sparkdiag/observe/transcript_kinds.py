@@ -9,6 +9,7 @@ from .patterns import lazy
 __all__ = [
     "REQUEST_LINE",
     "STATUS_LINE",
+    "is_background_line",
     "is_env",
     "is_launch",
     "is_log_line",
@@ -53,9 +54,9 @@ def looks_logged(line: str) -> bool:
     return _LOGGED.match(line) is not None
 
 
+_OF_AN_ENGINE = lazy(r"\([A-Za-z_]\w* pid=\d+(?:, ip=[\d.]+)?\) (?:DEBUG|INFO|WARNING|ERROR)\b")
 _SYSTEM = lazy(
     r"(?:\([A-Za-z_]\w* pid=\d+\) )?INFO: +[\d.]+:\d+ - \"[A-Z]+ /"
-    r"|\([A-Za-z_]\w* pid=\d+(?:, ip=[\d.]+)?\) (?:DEBUG|INFO|WARNING|ERROR)\b"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]+ (?:kernel|systemd\S*|[\w@./-]+\[\d+\]): "
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* [\w.-]+ (?:kernel|systemd\S*|[\w@./-]+\[\d+\]): "
     r"|(?:Get|Hit|Ign|Fetched|Err):?\d* (?:https?://|[\d.]+ [kM]?B in)"
@@ -64,7 +65,12 @@ _SYSTEM = lazy(
 
 
 def is_system_line(line: str) -> bool:
-    """A line that a system or a server writes by itself, whatever was typed: journal, access log, package manager."""
+    """A line that a system or a server writes by itself, whatever was typed."""
+    return is_background_line(line) or _OF_AN_ENGINE.match(line) is not None
+
+
+def is_background_line(line: str) -> bool:
+    """A line that goes on all the time and belongs to nothing else: journal, access log, package manager."""
     return _SYSTEM.match(line) is not None
 
 
