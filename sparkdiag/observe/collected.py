@@ -120,6 +120,7 @@ def _reach(item: Item, order: int, where: Where) -> list[Fact]:
     shown = f"{probe}: {result}" + (f" ({item.why})" if item.why else "")
     place = Source(_source(item), text=shown[:300])
     port, address = item.asked.get("port"), item.asked.get("address")
+    at = None if item.probe == "ssh-banner" else item.at  # a wait that goes on beside other probes has no one moment
     fact = Reachability(
         probe=probe,
         result=result,
@@ -129,8 +130,8 @@ def _reach(item: Item, order: int, where: Where) -> list[Fact]:
         address=address if isinstance(address, str) else None,
         where=where,
         order=order,
-        time=item.at,
-        clock="capture" if item.at is not None else None,
+        time=at,
+        clock="capture" if at is not None else None,
         source=place,
     )
     looked: Iterable[str] = dict.fromkeys(("reach", probe))
