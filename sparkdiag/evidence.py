@@ -15,7 +15,10 @@ from .targets import Recognised
 if TYPE_CHECKING:
     from .files import Progress, Read, Stream
 
-__all__ = ["Evidence"]
+__all__ = ["AS_ASKED", "Evidence"]
+
+AS_ASKED = "--passive generates nothing"
+"""Why something was not run that was not to be run: no problem of the case."""
 
 
 @dataclass(slots=True)
@@ -114,6 +117,8 @@ class Evidence:
 
 def problem_of(item: Item) -> Problem | None:
     """What could not be collected, in words; a refused port is evidence, and told by its diagnosis."""
+    if item.status == "skipped" and item.why == AS_ASKED:
+        return None
     if item.status in ("ok", "http-error", "exit-error"):
         return Problem(item.probe, "only the beginning was read") if item.truncated and item.why is None else None
     words = {

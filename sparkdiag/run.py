@@ -11,7 +11,7 @@ from .capture import Capture, Item, Target
 from .case import Case
 from .diagnosis import Problem
 from .errors import Interrupted, UsageError
-from .evidence import Evidence
+from .evidence import AS_ASKED, Evidence
 from .targets import Recognised, recognise
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ async def _rounds(endpoints: Sequence[Recognised], nodes: Sequence[Node], option
             items += new
             fresh += new
         if options.passive and number == 2:
-            evidence.not_run.update(dict.fromkeys(_ACTIVE, "--passive generates nothing"))
+            fresh.append(Item("", "generation", "skipped", asked={"probes": list(_ACTIVE)}, why=AS_ASKED))
         if not fresh and number > 2:
             break
         evidence.add(fresh)

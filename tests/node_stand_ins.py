@@ -53,7 +53,8 @@ _LOG = """\
 31.2 GiB and 190.1 seconds
 2026-11-02T09:21:40.000000001Z (APIServer pid=1) INFO:     Application startup complete.
 2026-11-02T09:22:10.000000001Z (APIServer pid=1) INFO 11-02 09:22:10 [loggers.py:127] Engine 000: \
-Avg prompt throughput: 12.0 tokens/s, Avg generation throughput: 9.1 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.2%
+Avg prompt throughput: 12.0 tokens/s, Avg generation throughput: 9.1 tokens/s, \
+Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.2%
 """
 
 
@@ -112,7 +113,8 @@ class Spark:
         self.program("vmstat", "echo")
         self.program(
             "sparkrun",
-            'case "$1" in --version) echo "sparkrun, version 0.4.2" ;; *) echo "No sparkrun containers running." ;; esac',
+            'case "$1" in\n  --version) echo "sparkrun, version 0.4.2" ;;\n'
+            '  *) echo "No sparkrun containers running." ;;\nesac',
         )
         self.program(
             "ibdev2netdev",
@@ -134,8 +136,8 @@ class Spark:
         at = self.folder
         self.prints(
             "ps-table",
-            "CONTAINER ID   IMAGE                      COMMAND                  CREATED       STATUS       PORTS   NAMES\n"
-            '4c3f1a2b9d8e   vllm/vllm-openai:v0.19.1   "vllm serve Qwen/Qwe…"   2 hours ago   Up 2 hours           '
+            "CONTAINER ID   IMAGE                      COMMAND                  CREATED       STATUS       NAMES\n"
+            '4c3f1a2b9d8e   vllm/vllm-openai:v0.19.1   "vllm serve Qwen/Qwe…"   2 hours ago   Up 2 hours   '
             f"{self.NAME}\n",
         )
         self.prints("shm", "Filesystem  Size  Used Avail Use% Mounted on\nshm          64G     0   64G   0% /dev/shm\n")

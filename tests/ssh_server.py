@@ -29,7 +29,7 @@ def free_port() -> int:
 
 
 class SshServer:
-    """Serves the user who runs the tests. `path` is put before the PATH of every session.
+    """Serves the user who runs the tests, in a home of its own. `path` is put before the PATH of every session.
 
     `client` is a folder for PATH here: its `ssh` is the real one with a configuration (-F) that knows this server by
     its names.
@@ -42,6 +42,7 @@ class SshServer:
         self.user = getpass.getuser()
         self.path = path
         self.settings = settings
+        self.home = folder / "home"
         self.client = folder / "client"
         self.log = folder / "sshd.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -68,6 +69,8 @@ class SshServer:
         return self
 
     def _server_settings(self) -> str:
+        self.home.mkdir()
+        path = f"{self.path}{':' if self.path else ''}/usr/local/bin:/usr/bin:/bin"
         lines = [
             f"Port {self.port}",
             "ListenAddress 127.0.0.1",
@@ -80,7 +83,7 @@ class SshServer:
             "KbdInteractiveAuthentication no",
             "PermitRootLogin prohibit-password",
             "LogLevel ERROR",
-            f'SetEnv PATH="{self.path}{":" if self.path else ""}/usr/local/bin:/usr/bin:/bin" LANG=de_DE.UTF-8',
+            f'SetEnv PATH="{path}" HOME="{self.home}" LANG=de_DE.UTF-8',
             *self.settings,
         ]
         return "\n".join(lines) + "\n"

@@ -68,65 +68,70 @@ async def run_script(
     Never raises for what the other side does; OSError where argv cannot be started.
     """
     session = Session()
-    process = await asyncio.create_subprocess_exec(
+    reader = _Reader(session, run, now, {one.probe: one for one in commands}, now() + seconds)
+    transport, protocol = await asyncio.get_running_loop().subprocess_exec(
+        lambda: _Protocol(reader, session),
         *argv,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,  # so that all of it can be ended
     )
-    reader = _Reader(session, run, now, {one.probe: one for one in commands}, now() + seconds)
-    beside = [asyncio.ensure_future(_feed(process, script)), asyncio.ensure_future(_read_errors(process, session))]
     try:
-        await _read(process, reader)
-        await asyncio.wait(beside, timeout=_LAST_WORDS)
-        if session.left is None:
-            with contextlib.suppress(TimeoutError):
-                session.code = await asyncio.wait_for(process.wait(), _LAST_WORDS)
+        given = transport.get_pipe_transport(0)
+        assert isinstance(given, asyncio.WriteTransport)
+        given.write(script.encode())
+        given.write_eof()
+        while not protocol.ended:
+            left = reader.deadline() - now()
+            if left <= 0:
+                reader.leave()
+                return session
+            await protocol.news(left)
+        reader.finish()
+        end = now() + _LAST_WORDS
+        while transport.get_returncode() is None and now() < end:
+            await protocol.news(end - now())
+        session.code = transport.get_returncode()
+        return session
     finally:
-        _end(process)
-        for task in beside:
-            task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
-        await process.wait()
-    return session
+        # A shared connection keeps the pipes open for as long as the command on the node runs: they are closed here.
+        if transport.get_returncode() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(transport.get_pid(), signal.SIGKILL)
+        transport.close()
 
 
-async def _feed(process: asyncio.subprocess.Process, script: str) -> None:
-    assert process.stdin is not None
-    with contextlib.suppress(ConnectionError, BrokenPipeError):
-        process.stdin.write(script.encode())
-        await process.stdin.drain()
-    with contextlib.suppress(ConnectionError, BrokenPipeError):
-        process.stdin.close()
+class _Protocol(asyncio.SubprocessProtocol):
+    """Hands what comes out of the process to the reader, and wakes who waits for it."""
 
+    def __init__(self, reader: _Reader, session: Session) -> None:
+        self.reader = reader
+        self.session = session
+        self.ended = False
+        """The output has ended."""
+        self._changed = asyncio.Event()
 
-async def _read_errors(process: asyncio.subprocess.Process, session: Session) -> None:
-    assert process.stderr is not None
-    while chunk := await process.stderr.read(_CHUNK):
-        session.errors += chunk[: _STDERR - len(session.errors)]
+    async def news(self, seconds: float) -> None:
+        """Wait until something has happened, or for so long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        self._changed.clear()
 
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1:
+            self.reader.feed(data)
+        else:
+            self.session.errors += data[: _STDERR - len(self.session.errors)]
+        self._changed.set()
 
-async def _read(process: asyncio.subprocess.Process, reader: _Reader) -> None:
-    assert process.stdout is not None
-    while True:
-        try:
-            async with asyncio.timeout(max(0.0, reader.deadline() - reader.now())):
-                chunk = await process.stdout.read(_CHUNK)
-        except TimeoutError:
-            reader.leave()
-            return
-        if not chunk:
-            reader.finish()
-            return
-        reader.feed(chunk)
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self.ended = self.ended or fd == 1
+        self._changed.set()
 
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    """End the session's own processes here; what hangs on the node is left there."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+    def process_exited(self) -> None:
+        self._changed.set()
 
 
 class _Reader:

@@ -19,14 +19,12 @@ def places_of(capture: Capture) -> dict[str, Where]:
     """The place of each target, by its id."""
     nodes = [target for target in capture.targets if target.kind == "node"]
     names = {target.id: _names(capture, target) for target in nodes}
-    out: dict[str, Where] = {}
+    out = {node.id: Where(node=node.address or node.id) for node in nodes}
     for target in capture.targets:
-        if target.kind == "node":
-            out[target.id] = Where(node=target.address or target.id)
-        elif target.kind == "endpoint" and nodes:
+        if target.kind == "endpoint" and nodes:
             mine = _names(capture, target)
-            on = [node for node in nodes if names[node.id] & mine]
-            out[target.id] = Where(target=target.id, node=out[on[0].id].node if len(on) == 1 else None)
+            on = [out[node.id].node for node in nodes if names[node.id] & mine]
+            out[target.id] = Where(target=target.id, node=on[0] if len(on) == 1 else None)
     return out
 
 
