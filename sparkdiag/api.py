@@ -125,36 +125,12 @@ def diagnose_capture(path: str | os.PathLike[str], *, rule_engine: str = "auto")
 
 
 def suspicious(response: Any) -> bool:
-    """A cheap look at a parsed chat or completion reply: is it worth `diagnose_exchange`?
+    """A cheap look at a parsed reply: is it worth `diagnose_exchange`?
 
-    True for empty content, cut-off replies, think tags or tool-call markup in content, byte-level letters, one
-    character over and over, and for errors. Never raises.
+    True for errors, empty content, cut-off replies, think tags or tool-call markup in the content of a chat,
+    byte-level letters, and text without variety. It does not know the request, so an answer that was meant to be short
+    may be called suspicious. Never raises.
     """
-    if not isinstance(response, Mapping):
-        return True
-    choices = response.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        return True
-    choice = choices[0]
-    if choice.get("finish_reason") not in ("stop", "tool_calls", None):
-        return True
-    message = choice.get("message", choice.get("delta"))
-    if isinstance(message, Mapping):
-        text = message.get("content")
-        if message.get("tool_calls"):
-            return isinstance(text, str) and _odd(text)
-    else:
-        text = choice.get("text")
-    if not isinstance(text, str) or not text.strip():
-        return True
-    return _odd(text)
+    from .suspicion import looks_odd
 
-
-def _odd(text: str) -> bool:
-    head = text if len(text) <= 4000 else text[:2000] + text[-2000:]
-    if any(
-        mark in head for mark in ("think>", "<tool_call", "[TOOL_CALLS]", "Ġ", "Ċ", "\ufffd", "<function=", "!!!!!!!!")
-    ):
-        return True
-    squeezed = head.strip()
-    return len(squeezed) >= 24 and len(set(squeezed)) <= 3
+    return looks_odd(response)

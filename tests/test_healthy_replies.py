@@ -37,9 +37,9 @@ def request(asked: str, **more: Any) -> dict[str, Any]:
 
 def reply(message: dict[str, Any], characters: int) -> dict[str, Any]:
     tokens = max(1, characters // 4)
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "logprobs": None, "finish_reason": "stop"}
     return {
-        "id": "c1", "object": "chat.completion", "created": 1796057185, "model": "marble-14b",
-        "choices": [{"index": 0, "message": {"role": "assistant", **message}, "logprobs": None, "finish_reason": "stop"}],
+        "id": "c1", "object": "chat.completion", "created": 1796057185, "model": "marble-14b", "choices": [choice],
         "usage": {"prompt_tokens": 12, "completion_tokens": tokens, "total_tokens": 12 + tokens},
     }  # fmt: skip
 
