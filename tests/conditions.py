@@ -17,7 +17,7 @@ from sparkdiag.infer.engine import Activation
 from sparkdiag.infer.rules import Pattern, Rule, Variant
 from sparkdiag.observe.exchanges import Exchange, observe_exchange
 from sparkdiag.observe.pieces import observe_pieces
-from sparkdiag.observe.transcript import read_text
+from sparkdiag.observe.transcript import read_texts
 from sparkdiag.run import replay
 from tests.corpus import captures, exchange_of, exchanges, logs, rule_fixtures, servers
 
@@ -33,8 +33,10 @@ def cases() -> Iterator[Case]:
         yield replay(str(folder.path), rule_engine="python")
 
 
-def text_case(text: str) -> Case:
-    return judge(lambda book: observe_pieces(read_text(text), tuple(book.signatures.values())), rule_engine="python")
+def text_case(*texts: str) -> Case:
+    """What diagnose_text judges, with everything that led there, and with the simplest engine."""
+    named = [(f"input {number}", text) for number, text in enumerate(texts, 1)]
+    return judge(lambda book: observe_pieces(read_texts(named), tuple(book.signatures.values())), rule_engine="python")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from bench.variations import (
     right,
     right_or_inconclusive,
 )
+from tests.conditions import text_case
 from tests.corpus import Labelled, logs, rule_fixtures
 
 NOISE = 60
@@ -80,7 +81,7 @@ def not_right(fixtures: list[Labelled], way: Way, *, losing: bool = False) -> li
     out = []
     for fixture in filter(right_as_handed, fixtures):
         for pasted in way(fixture.text):
-            report = sparkdiag.diagnose_text(*pasted)
+            report = text_case(*pasted).report
             if not holds(wanted(fixture), report):
                 out.append(f"{fixture.id}: {', '.join(f'{d.id} {d.level}' for d in report.diagnoses) or 'nothing'}")
     return out
