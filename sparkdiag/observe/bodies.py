@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .event_chunks import as_chunk
+
 MAX_DEPTH = 200
 """Nesting beyond this is no reply of any engine."""
 
@@ -173,7 +175,8 @@ def _reply(joined: _Joined, done: bool) -> dict[str, Any]:
     return reply
 
 
-def _add(joined: _Joined, chunk: Mapping[str, Any]) -> None:
+def _add(joined: _Joined, event: Mapping[str, Any]) -> None:
+    chunk = as_chunk(event)
     if "error" in chunk:
         joined.error = chunk["error"]
     if chunk.get("object") == "error":

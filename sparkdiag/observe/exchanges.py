@@ -69,12 +69,11 @@ def observe_exchange(exchange: Exchange) -> list[Fact]:
             "cut_by": exchange.cut_by or ("connection" if reply.get("streamed") and not _ended(reply) else None),
             **common,
         }
-        chat = chat_fact(reply, asked, **shared)
-        completion = None if chat is not None else completion_fact(reply, asked, **shared)
-        for kind, fact in (("chat", chat), ("completion", completion)):
+        for one in _single(reply):
+            fact = chat_fact(one, asked, **shared) or completion_fact(one, asked, **shared)
             if fact is not None:
                 facts.append(fact)
-                looked.append(kind)
+                looked.append(fact.kind)
     if exchange.probe:
         looked.append(exchange.probe)
     place = Source(exchange.source)
@@ -83,6 +82,17 @@ def observe_exchange(exchange: Exchange) -> list[Fact]:
     ]
     return facts
 
+
+def _single(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The reply, or one for each choice where there are several; their token counts are told in one sum only."""
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or len(choices) < 2:
+        return [reply]
+    rest = {key: value for key, value in reply.items() if key != "usage"}
+    return [{**rest, "choices": [choice]} for choice in choices[:MAX_CHOICES]]
+
+
+MAX_CHOICES = 8
 
 _ASKS = ("messages", "prompt", "input", "tools", "text", "inputs")
 """Keys of which a request has one. A few settings that a text tells are not the whole of it."""

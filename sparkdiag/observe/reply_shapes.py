@@ -10,21 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .bodies import mapping, number
+from .event_chunks import ENDS
 
 __all__ = ["as_openai", "partial_reply"]
-
-_ENDS = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "tool_use": "tool_calls",
-    "eos_token": "stop",
-    "eos": "stop",
-    "limit": "length",
-    "word": "stop",
-}
-"""Reasons why a reply ended, by OpenAI's names. Others stand as they are."""
 
 
 def as_openai(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -58,7 +46,7 @@ def partial_reply(data: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _chat(message: dict[str, Any], reason: Any, usage: Mapping[str, Any], model: Any) -> dict[str, Any]:
-    ended = _ENDS.get(reason, reason) if isinstance(reason, str) else None
+    ended = ENDS.get(reason, reason) if isinstance(reason, str) else None
     reply: dict[str, Any] = {"choices": [{"index": 0, "message": message, "finish_reason": ended}]}
     if usage:
         reply["usage"] = dict(usage)
