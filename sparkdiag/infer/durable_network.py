@@ -163,13 +163,17 @@ class Network:
 
 
 def networks(entries: Iterable[Entry], codes: Codes) -> list[Network]:
-    """The entries of one stratum in as few networks as the core's limits allow."""
-    made: list[Network] = []
+    """The entries of one stratum, those that speak of the same kinds together, within the core's limits.
+
+    A network is made when a run first needs it: most evidence is of few kinds.
+    """
+    made: dict[frozenset[str], list[Network]] = {}
     for entry in entries:
         if len(entry.patterns) > MAX_PATTERNS:
             much = f"{len(entry.patterns)} patterns; at most {MAX_PATTERNS} can be taken"
             raise EngineError(f"rule {entry.rule.id} has {much}")
-        if not any(network.takes(entry) for network in made):
-            made.append(Network(codes))
-            made[-1].takes(entry)  # at most MAX_PATTERNS siblings and roots: it fits
-    return made
+        group = made.setdefault(frozenset(kind for kind, _ in entry.slots), [])
+        if not any(network.takes(entry) for network in group):
+            group.append(Network(codes))
+            group[-1].takes(entry)  # at most MAX_PATTERNS siblings and roots: it fits
+    return [network for group in made.values() for network in group]
