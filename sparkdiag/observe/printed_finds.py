@@ -16,6 +16,8 @@ __all__ = ["Call", "is_speech", "request_of", "values_in"]
 MAX_TRIES = 400
 """Beginnings that turn out to be no values: hostile text must not make reading slow."""
 
+MAX_VALUES = 4000
+
 _START = lazy(
     r"(?<![\w.])(?P<object>ChatCompletion(?:Chunk)?|ModelResponse(?:Stream)?|ChatResponse|Choices?|StreamingChoices|"
     r"ChatCompletionMessage|ChatMessage|AIMessage(?:Chunk)?|Message|CompletionUsage|Usage|Completion|CompletionChoice|"
@@ -41,8 +43,9 @@ class Call:
 
 def values_in(text: str) -> Iterator[tuple[int, int, Any]]:
     """(start, end, value) of each printed value, outermost ones only; a Call for code that asks a server."""
-    at, tries = 0, 0
-    while tries < MAX_TRIES:
+    at = tries = count = 0
+    while tries < MAX_TRIES and count < MAX_VALUES:
+        count += 1
         match = _START.search(text, at)
         if match is None:
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +23,7 @@ NEAR = 40
 _SETTINGS = ("chat_template_kwargs", "include_reasoning", "max_tokens", "enable_thinking", "extra_body", "tool_choice")
 """Keys of a request by which a part of one is known."""
 
+_BREAK = re.compile("\n")
 _ALIKE = {"content_len": "content", "reasoning_len": "reasoning"}
 
 
@@ -53,6 +56,9 @@ class Assembly:
     _chunks: list[dict[str, Any]] = field(default_factory=list)
     _chunks_from: tuple[Piece, int] | None = None
     _open: Reply | None = None
+    _counted: Piece | None = None
+    _breaks: list[int] = field(default_factory=list)
+    """Where the lines of `_counted` end."""
 
     def asked(self) -> dict[str, Any] | None:
         """The request that a reply here answers, as far as the text tells it."""
@@ -146,7 +152,9 @@ class Assembly:
             self.replies.append(now)
 
     def _line(self, at: int) -> int:
-        return self.piece.order + self.piece.text.count("\n", 0, at)
+        if self._counted is not self.piece:
+            self._counted, self._breaks = self.piece, [m.start() for m in _BREAK.finditer(self.piece.text)]
+        return self.piece.order + bisect_left(self._breaks, at)
 
     def _take_whole(self, at: int, plain: dict[str, Any]) -> None:
         line = self._line(at)
