@@ -26,7 +26,8 @@ KEYS = st.sampled_from(
 WORDS = st.sampled_from(
     [
         "stop", "length", "assistant", "<think>", "</think>", "chat.completion", "message", "response", "error", "3",
-        "-1", "<tool_call>{", "Ġ", "\x00", "\ud800", "!!!!!!!!!!!!", "The model `x` does not exist.", "list", "1e999", "",
+        "-1", "<tool_call>{", "Ġ", "\x00", "\ud800", "!!!!!!!!!!!!", "The model `x` does not exist.", "list", "1e999",
+        "",
     ]
 )  # fmt: skip
 SCALARS = (
