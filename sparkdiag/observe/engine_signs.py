@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +9,9 @@ from ..facts import Fact, Source, Where
 from ..facts.engine import EngineSeen, ModelServed
 from ..facts.launch import Launch
 from .bodies import Body, mapping, number
+from .patterns import lazy
 
-_FINGERPRINT = re.compile(r"vllm-(\d+(?:\.\d+)+\S*?)-[0-9a-f]{6,}")
+_FINGERPRINT = lazy(r"vllm-(\d+(?:\.\d+)+\S*?)-[0-9a-f]{6,}")
 _OWNERS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp", "library": "ollama"}
 
 

@@ -116,12 +116,11 @@ def _timed(pieces: list[Piece]) -> list[Piece]:
     return [replace(p, meta={**p.meta, "at": seconds[i]}) if i in seconds else p for i, p in enumerate(pieces)]
 
 
-_PRINTED = ("finish", "content", "Ġ", "rror", "choices", "create(", "tatus")
-
-
 def _printed(pieces: Sequence[Piece]) -> Printed | None:
     """What clients printed of replies and errors, in text that is no exchange."""
-    if not any(p.kind not in ("exchange", "metrics", "sse") and any(m in p.text for m in _PRINTED) for p in pieces):
+    from .printed_marks import may_tell
+
+    if not any(map(may_tell, pieces)):
         return None
     from .printed_replies import observe_printed
 

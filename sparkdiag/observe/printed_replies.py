@@ -17,6 +17,7 @@ from .patterns import lazy
 from .printed_errors import PrintedError, printed_errors
 from .printed_fields import Told, told_fields
 from .printed_finds import Call, is_speech, request_of, values_in
+from .printed_marks import MAX_TEXT, may_tell
 from .printed_parts import Assembly, Reply
 from .printed_tables import told_tables
 from .reply_shapes import partial_reply
@@ -26,15 +27,8 @@ from .transcript_kinds import is_log_line
 
 __all__ = ["Printed", "observe_printed"]
 
-MAX_TEXT = 500_000
-"""Characters of one piece that are read."""
 MAX_REPLIES = 200
 
-_KINDS = ("text", "output", "log", "comment", "launch")
-_MARKS = (
-    "content", "finish", "choices", "rror", "tatus", "create(", "completion(", "HTTP", "max_tokens", "messages", "Ġ",
-    "tokens",
-)  # fmt: skip
 _ASKED_FIELD = lazy(
     r">>> (?:print\()?[\w.\[\]]*?\."
     r"(?P<name>finish_reason|content|reasoning_content|reasoning|tool_calls|completion_tokens)\)?\s*\Z"
@@ -69,18 +63,12 @@ def observe_printed(pieces: Sequence[Piece]) -> Printed:
         elif piece.kind == "exchange":
             request = piece.meta.get("request")
             told.take_request(request if isinstance(request, dict) else None)
-        elif _may_tell(piece):
+        elif (piece.kind != "json" or piece.meta.get("truncated")) and may_tell(piece):
             spoken = _take_text(told, piece)
             if spoken:
                 texts[index] = _without(piece.text, spoken)
     told.close()
     return Printed([fact for reply in told.replies[:MAX_REPLIES] for fact in _facts(reply)], requests, texts)
-
-
-def _may_tell(piece: Piece) -> bool:
-    if piece.kind not in _KINDS and not (piece.kind == "json" and piece.meta.get("truncated")):
-        return False
-    return bool(_ASKED_FIELD.match(piece.command or "")) or any(mark in piece.text for mark in _MARKS)
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .bodies import mapping, number
+from .patterns import lazy
 
-_OPEN_TAG_AT_END = re.compile(r"(<(?:think|thinking|thought|reasoning|seed:think)>|\[THINK\]|◁think▷)\s*\Z")
-_TURN_MARKS = re.compile(
+_OPEN_TAG_AT_END = lazy(r"(<(?:think|thinking|thought|reasoning|seed:think)>|\[THINK\]|◁think▷)\s*\Z")
+_TURN_MARKS = lazy(
     r"<\|im_start\|>|<\|start\|>|\[INST\]|<\|user\|>|<｜User｜>|<\|start_header_id\|>|<start_of_turn>|<\|turn>"
 )
-_LAST_USER = re.compile(
+_LAST_USER = lazy(
     r"(?:<\|im_start\|>user\n?|<\|user\|>\n?|<｜User｜>|\[INST\]|<start_of_turn>user\n?|<\|turn>user\n?"
     r"|<\|start_header_id\|>user<\|end_header_id\|>\s*|<\|start\|>user<\|message\|>)"
     r"(.*?)(?:<\|im_end\|>|<\|assistant\|>|<｜Assistant｜>|\[/INST\]|<end_of_turn>|<turn\|>|<\|eot_id\|>|<\|end\|>|\Z)",

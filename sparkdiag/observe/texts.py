@@ -8,38 +8,40 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-_THINK = re.compile(
+from .patterns import lazy
+
+_THINK = lazy(
     r"<(?P<close>/)?(?P<name>think|thinking|thought|reasoning|seed:think|longcat_think|mm:think|inner_thinking)>"
     r"|(?P<open2>\[THINK\]|<\|START_THINKING\|>|◁think▷|<\|channel\|>analysis<\|message\|>|<\|channel>thought)"
     r"|(?P<close2>\[/THINK\]|<\|END_THINKING\|>|◁/think▷|<channel\|>|<\|channel\|>final<\|message\|>)",
 )
 
 _TOOL_FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("qwen3_xml", re.compile(r"<function=[^>\s]{1,128}>|<tool_call>\s*<function=")),
-    ("hermes", re.compile(r"<tool_call>\s*\{")),
-    ("glm", re.compile(r"<tool_call>\s*[\w.-]{1,128}\s*<arg_key>|<arg_key>")),
-    ("mistral", re.compile(r"\[TOOL_CALLS\]")),
-    ("deepseek", re.compile(r"<[|｜]tool[▁_]calls?[▁_]begin[|｜]>|<[|｜]DSML[|｜]")),
-    ("kimi", re.compile(r"<\|tool_calls?_(?:section_)?begin\|>|<\|tool_call_begin\|>")),
+    ("qwen3_xml", lazy(r"<function=[^>\s]{1,128}>|<tool_call>\s*<function=")),
+    ("hermes", lazy(r"<tool_call>\s*\{")),
+    ("glm", lazy(r"<tool_call>\s*[\w.-]{1,128}\s*<arg_key>|<arg_key>")),
+    ("mistral", lazy(r"\[TOOL_CALLS\]")),
+    ("deepseek", lazy(r"<[|｜]tool[▁_]calls?[▁_]begin[|｜]>|<[|｜]DSML[|｜]")),
+    ("kimi", lazy(r"<\|tool_calls?_(?:section_)?begin\|>|<\|tool_call_begin\|>")),
     (
         "llama3_json",
-        re.compile(
+        lazy(
             r"<\|python_(?:tag|start)\|>|\A\s*\{\s*(?:\"type\"\s*:\s*\"function\"\s*,\s*)?\"(?:name|function)\"\s*:\s*\"[\w.-]+\"\s*,"
             r"\s*\"(?:parameters|arguments)\"\s*:"
         ),
     ),
-    ("minimax", re.compile(r"<minimax:tool_call>|<tool_calls>\s*\{?|<invoke name=")),
-    ("granite", re.compile(r"<\|tool_call\|>|<tool_call>\s*\[")),
-    ("gemma", re.compile(r"<\|tool_call>call:|```tool_code|<start_function_call>")),
-    ("harmony", re.compile(r"<\|channel\|>commentary to=|to=functions\.")),
-    ("pythonic", re.compile(r"\A\s*\[[A-Za-z_]\w*\((?:\w+=[^()]*)?\)(?:,\s*[A-Za-z_]\w*\([^()]*\))*\]\s*\Z")),
-    ("hermes", re.compile(r"<tool_call>|</tool_call>")),
+    ("minimax", lazy(r"<minimax:tool_call>|<tool_calls>\s*\{?|<invoke name=")),
+    ("granite", lazy(r"<\|tool_call\|>|<tool_call>\s*\[")),
+    ("gemma", lazy(r"<\|tool_call>call:|```tool_code|<start_function_call>")),
+    ("harmony", lazy(r"<\|channel\|>commentary to=|to=functions\.")),
+    ("pythonic", lazy(r"\A\s*\[[A-Za-z_]\w*\((?:\w+=[^()]*)?\)(?:,\s*[A-Za-z_]\w*\([^()]*\))*\]\s*\Z")),
+    ("hermes", lazy(r"<tool_call>|</tool_call>")),
 )
 
-_BYTE_LETTERS = re.compile(r"[ĠĊĉ]")
-_JOINTS = re.compile(r"(?<=[\w.,:;!?'\")\]}>])[ĠĊ](?=[\w\"'(\[{<*#\-ĠĊ]|\Z)")
-_BROKEN = re.compile(r"\ufffd|<0x[0-9A-F]{2}>")
-_WORD = re.compile(r"\S+")
+_BYTE_LETTERS = lazy(r"[ĠĊĉ]")
+_JOINTS = lazy(r"(?<=[\w.,:;!?'\")\]}>])[ĠĊ](?=[\w\"'(\[{<*#\-ĠĊ]|\Z)")
+_BROKEN = lazy(r"\ufffd|<0x[0-9A-F]{2}>")
+_WORD = lazy(r"\S+")
 
 MAX_LOOKED = 20_000
 """Characters of a text that the costlier looks see: its beginning and its end."""
@@ -81,7 +83,7 @@ def think_tags(text: str) -> Tags:
     return Tags(opened, at_start, closed, lone, family, before, after)
 
 
-_QUOTED = re.compile(r"```(?!tool|json\s*\{\s*\"name\")\w*\n.*?(?:```|\Z)|`[^`\n]{1,400}`", re.S)
+_QUOTED = lazy(r"```(?!tool|json\s*\{\s*\"name\")\w*\n.*?(?:```|\Z)|`[^`\n]{1,400}`", re.S)
 
 
 def tool_call_format(text: str) -> str | None:
@@ -162,7 +164,7 @@ def _broken_letters(text: str, words: list[str]) -> Degenerate | None:
     return Degenerate("broken", share) if len(text) >= 16 and share > 0.2 else None
 
 
-_STUTTER = re.compile(r"(\S{2,24}?)\1{3,}")
+_STUTTER = lazy(r"(\S{2,24}?)\1{3,}")
 
 
 def _stutters(text: str, words: list[str]) -> Degenerate | None:
