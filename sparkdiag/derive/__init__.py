@@ -42,10 +42,14 @@ def _functions() -> tuple[Callable[[Sequence[Fact]], list[Fact]], ...]:
     return model_names, image_age, cluster_launches, network_pins, compile_stalls, standing_requests, differences, sums
 
 
+def _tells_no_sum(fact: Fact) -> bool:
+    return fact.kind == "engine" or (fact.kind == "log" and fact.get("signature") not in WHOLE)
+
+
 def derive(facts: Sequence[Fact]) -> list[Fact]:
     """All derived facts of a case."""
     told = [fact for fact in facts if fact.kind != "looked"]
-    if len(told) < MIN_FACTS and all(fact.kind == "log" and fact.get("signature") not in WHOLE for fact in told):
+    if len(told) < MIN_FACTS and all(map(_tells_no_sum, told)):
         return []
     out: list[Fact] = []
     for function in _functions():

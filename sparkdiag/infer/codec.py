@@ -83,17 +83,33 @@ def _test(item: list[Any]) -> Test:
 
 
 def _pattern(item: dict[str, Any]) -> Pattern:
-    tests = {k: tuple(_test(t) for t in item.get(k, ())) for k in ("tests", "count")}
-    return Pattern(**{**item, **tests})
+    """By position: a rulebook has thousands, and each start reads them all."""
+    get = item.get
+    return Pattern(
+        item["kind"],
+        tuple(map(_test, get("tests", ()))),
+        item["alias"],
+        item["probe"],
+        get("named", False),
+        get("across", False),
+        get("before"),
+        get("after"),
+        tuple(map(_test, get("count", ()))),
+        get("distinct"),
+    )
+
+
+def _variant(item: dict[str, Any]) -> Variant:
+    get = item.get
+    return Variant(
+        tuple(map(_pattern, get("positive", ()))),
+        tuple(map(_pattern, get("none", ()))),
+        tuple(map(_pattern, get("absent", ()))),
+    )
 
 
 def _condition(item: dict[str, Any]) -> Condition:
-    return Condition(
-        tuple(
-            Variant(*(tuple(_pattern(p) for p in v.get(k, ())) for k in ("positive", "none", "absent")))
-            for v in item["variants"]
-        )
-    )
+    return Condition(tuple(map(_variant, item["variants"])))
 
 
 def _templates(item: dict[str, Any]) -> dict[str, Any]:
@@ -111,8 +127,8 @@ def _rule(item: dict[str, Any]) -> Rule:
             **item,
             **_templates(item),
             "when": _condition(item["when"]),
-            "supports": tuple(_condition(c) for c in item.get("supports", ())),
-            "weakens": tuple(_condition(c) for c in item.get("weakens", ())),
+            "supports": tuple(map(_condition, item.get("supports", ()))),
+            "weakens": tuple(map(_condition, item.get("weakens", ()))),
             "versions": tuple((a, b) for a, b in item.get("versions", ())),
             "explains": tuple(item.get("explains", ())),
         }

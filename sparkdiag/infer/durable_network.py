@@ -26,6 +26,9 @@ MAX_SIBLINGS = 60
 MAX_ROOTS = 500
 """Kinds and keyed kinds in one network: the core searches 512 places without end once they are full."""
 
+MAX_ENTRIES = 32
+"""Entries of one network: a network is made whole, for the first of them that a run needs."""
+
 BOOT = 0
 """The kind of the boot fact. Real codes are greater."""
 _OTHER = 1
@@ -78,6 +81,8 @@ class Network:
 
     def takes(self, entry: Entry) -> bool:
         """Add an entry, unless the network would then be too wide for the core."""
+        if len(self.entries) >= MAX_ENTRIES:
+            return False
         more = Counter(entry.slots)
         if len(self._siblings.keys() | more.keys()) > MAX_ROOTS:
             return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Sequence
 
 from ..facts import Fact, Value
@@ -27,7 +26,11 @@ def fill(text: str, lookup: Callable[[str, str], Value], *, command: bool = Fals
         if value is None or value == ():
             return name.upper().replace(".", "_") if command else UNKNOWN
         shown = _styled(value, style)
-        return shlex.quote(shown) if command or style == "quoted" else shown
+        if not command and style != "quoted":
+            return shown
+        import shlex
+
+        return shlex.quote(shown)
 
     return PLACE.sub(put, text)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import Any
 
@@ -183,6 +182,8 @@ def _literal(text: str) -> dict[str, Any] | None:
     """A dictionary as Python prints it; of one with values that are no literals, the others."""
     text = text[:MAX_ARGS]
     end = _closing(text)
+    import ast
+
     try:
         value = ast.literal_eval(text[:end])
         return value if isinstance(value, dict) else None
@@ -225,6 +226,8 @@ def _pairs(text: str, key: re.Pattern[str]) -> dict[str, Any]:
         match = key.match(part)
         if match:
             value = part[match.end() :].strip()
+            import ast
+
             try:
                 out[match[1]] = ast.literal_eval(value)
             except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):

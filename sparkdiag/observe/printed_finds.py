@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,6 +68,8 @@ def values_in(text: str) -> Iterator[tuple[int, int, Any]]:
 
 def _event(line: str) -> Any:
     """The chunk in a line of a stream that Python printed as bytes."""
+    import ast
+
     try:
         data = ast.literal_eval(line.strip())
         return json.loads(data.decode("utf-8", "replace").partition("data:")[2]) if isinstance(data, bytes) else None

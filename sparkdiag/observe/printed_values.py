@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import Any
 
@@ -247,6 +246,8 @@ def _unquoted(text: str) -> str:
         return text[1:-1]
     if "\\" not in text:
         return text[3:-3] if text[:3] in ("'''", '"""') else text[1:-1]
+    import ast
+
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError):

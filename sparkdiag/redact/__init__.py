@@ -7,8 +7,26 @@ Secrets are found in three ways: private-key blocks; values of names that hold s
 option, JSON, YAML, compose, header); and tokens that their own shape gives away.
 """
 
-from .anonymize import Anonymizer
-from .data import redact_data, redact_headers, redact_url
+from __future__ import annotations
+
 from .text import redact
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .anonymize import Anonymizer
+    from .data import redact_data, redact_headers, redact_url
+
 __all__ = ["Anonymizer", "redact", "redact_data", "redact_headers", "redact_url"]
+
+
+def __getattr__(name: str) -> object:
+    """What few runs need is imported when it is used."""
+    if name == "Anonymizer":
+        from .anonymize import Anonymizer
+
+        return Anonymizer
+    if name in __all__:
+        from . import data
+
+        return getattr(data, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
