@@ -15,6 +15,7 @@ from sparkdiag.infer import Rulebook, shipped
 from sparkdiag.infer.conditions import Memory, condition_holds, describe, explain_variant
 from sparkdiag.infer.engine import Activation
 from sparkdiag.infer.rules import Pattern, Rule, Variant
+from sparkdiag.observe.context import context_facts
 from sparkdiag.observe.exchanges import Exchange, observe_exchange
 from sparkdiag.observe.pieces import observe_pieces
 from sparkdiag.observe.transcript import read_texts
@@ -31,6 +32,7 @@ def cases() -> Iterator[Case]:
         yield judge(lambda book, exchange=exchange: observe_exchange(exchange), rule_engine="python")  # type: ignore[misc]
     for folder in (*captures(), *servers()):
         yield replay(str(folder.path), rule_engine="python")
+    yield judge(lambda book: context_facts({"engine": "lmdeploy"}), rule_engine="python")  # what only a caller can tell
 
 
 def text_case(*texts: str) -> Case:
@@ -130,4 +132,5 @@ def look_at_all() -> Seen:
 
 
 if __name__ == "__main__":
-    print("\n".join(look_at_all().missing()))
+    for line in look_at_all().missing():
+        print(line)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import sparkdiag
-from tests.corpus import FIXTURES, Labelled, captures, rule_fixtures, wrong
+from sparkdiag.infer import shipped
+from tests.corpus import FIXTURES, Labelled, captures, exchanges, logs, rule_fixtures, servers, wrong
 
 
 @pytest.mark.parametrize("fixture", rule_fixtures(), ids=lambda fixture: fixture.id)
@@ -16,6 +17,15 @@ def test_the_text_is_taken_for_what_it_is(fixture: Labelled) -> None:
 @pytest.mark.parametrize("fixture", captures(), ids=lambda fixture: fixture.id)
 def test_the_capture_is_taken_for_what_it_is(fixture: Labelled) -> None:
     assert wrong(fixture.expected, sparkdiag.diagnose_capture(fixture.path)) == []
+
+
+def test_fixtures_name_diagnoses_that_exist() -> None:
+    known = shipped().diagnoses
+    named = {
+        fixture.id: {*(fixture.expected.expect or ()), *fixture.expected.reject}
+        for fixture in (*rule_fixtures(), *captures(), *exchanges(), *logs(), *servers())
+    }
+    assert {name: ids - set(known) for name, ids in named.items() if ids - set(known)} == {}
 
 
 def test_every_fixture_says_something() -> None:
