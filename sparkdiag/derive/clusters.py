@@ -35,7 +35,8 @@ def cluster_launches(facts: Sequence[Fact]) -> list[Fact]:
         found = _cluster(launch, launches, ray)
         if found is not None:
             out.setdefault((found.nodes, found.tensor, found.pipeline, found.executor, found.where), found)
-    return list(out.values())
+    looked = (Looked(probe="cluster", where=f.where, order=f.order, source=f.source) for f in launches[:1])
+    return [*out.values(), *looked]
 
 
 def _cluster(launch: Fact, launches: Sequence[Fact], ray: bool) -> ClusterLaunch | None:

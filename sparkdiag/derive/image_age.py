@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from ..facts import Fact
+from ..facts import Fact, Looked
 from ..facts.images import DateSeen, ImageAge, ImageSeen
 
 MAX_DAYS_WITHOUT_YEAR = 300
@@ -39,7 +39,7 @@ def image_age(facts: Sequence[Fact]) -> list[Fact]:
                 source=image.source,
             )
         )
-    return out
+    return [*out, *(Looked(probe="image-age", where=f.where, order=f.order, source=f.source) for f in out[:1])]
 
 
 def _against(created: str | None, dates: Sequence[DateSeen]) -> tuple[float, bool] | None:
