@@ -28,7 +28,8 @@ def observe_greps(piece: Piece) -> list[Fact]:
     options = "".join(word[1:] for word in search[1:] if re.fullmatch(r"-[a-zA-Z]+", word))
     lines = [line.strip() for line in piece.text.split("\n") if line.strip() and not line.startswith("#")]
     if counted or "c" in options or "--count" in search:
-        if len(lines) != 1 or not lines[0].isdigit() or len(lines[0]) > 9:
+        numbers = [line for line in lines if line.isdigit()]
+        if len(numbers) != 1 or lines[0] != numbers[0] or len(lines[0]) > 9:
             return []
         found = int(lines[0])
     elif not lines and "v" not in options and "q" not in options:
