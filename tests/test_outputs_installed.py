@@ -241,6 +241,43 @@ def test_iostat_by_header_and_by_words() -> None:
         assert 7e6 < read < 9e6
 
 
+@pytest.mark.parametrize(
+    ("command", "text", "expected"),
+    [
+        (
+            "iostat -xm 5 2 | tail -1",
+            "nvme0n1 2110.0 8.0 0.00 0.00 0.47 4.00 1.0 0.01 0.00 0.00 0.20 8.00 0 0 0 0 0 0 0 0 0.99 98.0",
+            ("nvme0n1", 8e6, 0.98),
+        ),
+        (
+            "sar -d 5 1",
+            "10:00:01 DEV tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util\n"
+            "10:00:06 nvme0n1 2110.0 8000.0 0 0 4.0 1.0 0.5 98.0",
+            ("nvme0n1", 8e6, 0.98),
+        ),
+        (
+            "pidstat -d -p 611 5 1",
+            "10:00:01 UID PID kB_rd/s kB_wr/s kB_ccwr/s iodelay Command\n10:00:06 0 611 8000.0 0.0 0.0 497 VLLM",
+            ("process 611", 8e6, None),
+        ),
+        (
+            "pidstat -d -p 611 5 1 | tail -1",
+            "Average: 1000 611 8000.0 0.00 0.00 497 VLLM::EngineCor",
+            ("process 611", 8e6, None),
+        ),
+        (
+            "sudo iotop -b -o -n 1",
+            "    611 be/4 root        8.00 M/s    0.00 B/s  0.00 % 98.00 % VLLM::EngineCor",
+            ("process 611", 8 * 2**20, 0.98),
+        ),
+        ("vmstat 5 2", "r b swpd\n1 1 0", None),
+    ],
+)
+def test_how_much_is_read(command: str, text: str, expected: tuple[object, ...] | None) -> None:
+    found = told(observe_disks(output(text, command)), "disk-load", "device", "read_bytes_per_s", "busy_share")
+    assert found == ([] if expected is None else [expected])
+
+
 def test_folders_that_du_measures() -> None:
     text = "31G\t/models/hub/models--a--b\n36G\t/models/hub/models--a--b"
     sizes = told(observe_disks(output(text, "du -sh X; sleep 60; du -sh X")), "folder-size", "path", "size_bytes")

@@ -26,13 +26,14 @@ class DiskUse(Fact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskLoad(Fact):
-    """One sample of how busy a disk is, as iostat tells it."""
+    """One sample of how busy a disk is, or of how much one process reads."""
 
     kind: ClassVar[str] = "disk-load"
     device: str
+    """nvme0n1; "process 611" where one process is meant."""
     read_bytes_per_s: float | None = None
     busy_share: float | None = None
-    """0 to 1."""
+    """0 to 1; of a process the share of time in which it waits for a disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Disks: df's rows of space and inodes, iostat's rows of load, and du's sizes of folders."""
+"""Disks: df's rows of space and inodes, du's sizes of folders, and who reads how much (iostat, sar, pidstat, iotop)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _DF = re.compile(
 )
 _DU = re.compile(rf"(?P<size>{_SIZE})\s+(?P<path>[~/.]?[\w@%+/][^\s*?]*)\Z")
 _MEMORY = frozenset({"tmpfs", "shm", "devtmpfs", "ramfs"})
-_IOSTAT = re.compile(r"\biostat\b")
+_LOADS = re.compile(r"\b(?:iostat|sar|pidstat|iotop)\b")
+_IOTOP = re.compile(
+    r"(?P<pid>\d+) +be/\d +\S+ +(?P<read>[\d.]+) (?P<unit>[BKMG])/s +[\d.]+ [BKMG]/s(?: +[\d.]+ %)? +(?P<busy>[\d.]+) %"
+)
 _PAIRS = re.compile(r"(?P<device>(?:nvme|sd|vd|md|dm-)\w*)\s+(?=.*%util)")
 _DEVICE = re.compile(r"(?:nvme|sd|vd|md|dm-)\w*\Z")
 
@@ -95,33 +98,63 @@ def _folders(piece: Piece, lines: list[str]) -> Iterator[Fact]:
 
 
 def _load(piece: Piece, lines: list[str]) -> Iterator[Fact]:
-    if not _IOSTAT.search(piece.command or "") and "%util" not in piece.text:
+    if not _LOADS.search(piece.command or "") and "%util" not in piece.text:
         return
-    header: list[str] | None = None
+    header = _usual_heading(piece.command or "")
     for number, line in enumerate(lines):
         cells = line.split()
-        if not cells:
-            continue
-        if cells[0].rstrip(":") == "Device":
-            header = cells
-        elif header and _DEVICE.match(cells[0]) and len(cells) == len(header):
-            yield from _busy(piece, number, line, cells[0], dict(zip(header[1:], cells[1:], strict=True)))
+        heads = [cell.rstrip(":") for cell in cells]
+        first = next((at for at, head in enumerate(heads) if head in ("Device", "DEV", "PID")), None)
+        top = _IOTOP.match(line.strip())
+        if top is not None:
+            moved = float(top["read"]) * 1024 ** "BKMG".index(top["unit"])
+            yield _sample(piece, number, line, f"process {top['pid']}", moved, float(top["busy"]))
+        elif first is not None:
+            header = heads[first:]
+        elif header and len(cells) >= len(header):
+            row = _row(header, cells)
+            device = f"process {row['PID']}" if row.get("PID", "").isdigit() else row.get("Device", row.get("DEV", ""))
+            read, busy = _read(row), _number(row.get("%util", ""))
+            if (device.startswith("process ") or _DEVICE.match(device)) and (read is not None or busy is not None):
+                yield _sample(piece, number, line, device, read, busy)
         elif _PAIRS.match(line.strip()):
-            yield from _busy(piece, number, line, cells[0], dict(zip(cells[1::2], cells[2::2], strict=False)))
+            row = dict(zip(cells[1::2], cells[2::2], strict=False))
+            yield _sample(piece, number, line, cells[0], _read(row), _number(row.get("%util", "")))
 
 
-def _busy(piece: Piece, number: int, line: str, device: str, told: dict[str, str]) -> Iterator[Fact]:
-    read: float | None = None
-    for key, scale in (("rMB/s", 1e6), ("rkB/s", 1e3), ("MB_read/s", 1e6), ("kB_read/s", 1e3)):
-        if key in told:
-            read = _number(told[key])
-            read = None if read is None else read * scale
-            break
-    util = _number(told.get("%util", ""))
-    yield DiskLoad(
+def _row(header: list[str], cells: list[str]) -> dict[str, str]:
+    """Cells by column: a time or user before them is left out, and the last is the last."""
+    if header[0] == "PID":
+        return dict(zip(header, cells[-len(header) :], strict=True))
+    if cells[0][:1].isdigit() and len(cells) > len(header):
+        cells = cells[len(cells) - len(header) :]
+    return {**dict(zip(header, cells, strict=False)), header[-1]: cells[-1]}
+
+
+def _usual_heading(command: str) -> list[str] | None:
+    """The columns of programs whose heading was cut off (`| tail -1`), as of sysstat 12."""
+    if re.search(r"\bpidstat\b[^|;]* -\w*d", command):
+        return ["PID", "kB_rd/s", "kB_wr/s", "kB_ccwr/s", "iodelay", "Command"]
+    if re.search(r"\biostat\b[^|;]* -\w*x", command):
+        read = "rMB/s" if re.search(r"\biostat\b[^|;]* -\w*m", command) else "rkB/s"
+        return ["Device", "r/s", read, *(f"column {number}" for number in range(4, 21)), "%util"]
+    return None
+
+
+def _read(row: dict[str, str]) -> float | None:
+    """Bytes read a second, of whichever column says it."""
+    for key, scale in (("rMB/s", 1e6), ("rkB/s", 1e3), ("MB_read/s", 1e6), ("kB_read/s", 1e3), ("kB_rd/s", 1e3)):
+        value = _number(row.get(key, ""))
+        if value is not None:
+            return value * scale
+    return None
+
+
+def _sample(piece: Piece, number: int, line: str, device: str, read: float | None, busy: float | None) -> Fact:
+    return DiskLoad(
         device=device,
         read_bytes_per_s=read,
-        busy_share=None if util is None else util / 100,
+        busy_share=None if busy is None else busy / 100,
         where=piece.where,
         order=piece.order + number,
         source=_place(piece, number, line),
