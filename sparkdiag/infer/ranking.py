@@ -165,9 +165,10 @@ def _spot(where: Where, general: bool) -> Where:
 
 
 def _explained(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
-    """Each explained candidate's cause: the strongest of those that explain it. No circles."""
+    """Each explained candidate's cause: the strongest of those that explain it. No circles: of two that explain each
+    other the stronger is the cause."""
     parents: dict[int, Candidate] = {}
-    for symptom in candidates:
+    for symptom in sorted(candidates, key=_order, reverse=True):
         causes = sorted((c for c in candidates if _explains(c, symptom)), key=_order)
         for cause in causes:
             walk: Candidate | None = cause
