@@ -1,4 +1,4 @@
-"""Random tests are the same on every run: a change fails for what it changed. `HYPOTHESIS_PROFILE=search` looks further."""
+"""Random tests are the same on every run; HYPOTHESIS_PROFILE=search looks further."""
 
 import os
 

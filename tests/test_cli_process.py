@@ -91,6 +91,7 @@ def test_importing_the_library_imports_nothing_heavy() -> None:
                           capture_output=True, text=True, timeout=60)  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
 
+
 READY = "INFO 01-01 00:00:00 [api_server.py:1] Application startup complete.\n"
 NO_TOKEN = (
     "RuntimeError: Llama3JsonToolParser could not locate the bot token '<|python_tag|>' in the tokenizer.\x1b[2J\n"
@@ -120,7 +121,7 @@ def test_a_log_that_would_clear_the_screen_does_not(tmp_path: Path) -> None:
         assert "\x1b" not in done.stdout
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\n", b"\x00" * 5000, b"\xff\xfe\xfd" * 999, b"[" * 20000, b"{\"a\": 1"])
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\x00" * 5000, b"\xff\xfe\xfd" * 999, b"[" * 20000, b'{"a": 1'])
 def test_files_without_sense_are_inconclusive(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "evidence.txt"
     file.write_bytes(content)

@@ -178,7 +178,9 @@ def test_entries_do_not_fit_together(name: str) -> None:
 
 def test_a_finding_that_nobody_uses() -> None:
     text = GOOD.replace(", unless: never-thinks", "").replace("- finding: never-thinks", "- http: {status: 500}")
-    assert problems(text) == (f"rules/demo.yaml:{line_of(text, '- {id: never')}: finding 'never-thinks' is used by no rule",)
+    assert problems(text) == (
+        f"rules/demo.yaml:{line_of(text, '- {id: never')}: finding 'never-thinks' is used by no rule",
+    )
 
 
 def test_an_id_that_exists_already_names_both_places() -> None:
@@ -224,7 +226,9 @@ def test_circles_are_named() -> None:
 
 
 def test_two_patterns_that_wait_for_each_other() -> None:
-    text = changed("{all: [{log: port-taken}]}", "{all: [{log: port-taken, as: a, before: b}, {chat: {}, as: b, after: a}]}")
+    text = changed(
+        "{all: [{log: port-taken}]}", "{all: [{log: port-taken, as: a, before: b}, {chat: {}, as: b, after: a}]}"
+    )
     (found,) = problems(text)
     assert found.endswith("rule 'port-taken': a and b refer to each other in a circle; say it on one side only")
 
@@ -258,7 +262,9 @@ def test_every_problem_is_told_at_once() -> None:
     assert files == ["a.yaml", "b.yaml", "c.yaml", "d.yaml", "d.yaml"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "a: [", "- x", "format: 1\n? [a]\n: b\n", "\0", "format: 1\nrules: 5\n", "a: !!python/x y"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "a: [", "- x", "format: 1\n? [a]\n: b\n", "\0", "format: 1\nrules: 5\n", "a: !!python/x y"]
+)
 def test_what_is_no_rule_file(text: str) -> None:
     (found,) = problems(text)
     assert re.match(r"rules/demo\.yaml:\d+: \S", found)

@@ -45,7 +45,7 @@ def compile_stalls(facts: Sequence[Fact]) -> list[Fact]:
 
 
 def standing_requests(facts: Sequence[Fact]) -> list[Fact]:
-    """One fact, where a log has throughput lines that stay the same over some time (one hit: same requests, same cache)."""
+    """One fact, where a log has throughput lines that stay the same for long (one hit: same requests, same cache)."""
     hits = [fact for fact in facts if isinstance(fact, LogHit) and fact.signature == STANDING]
     last = max(hits, key=lambda hit: hit.last_order, default=None)
     if last is None or last.time is None or last.last_time is None or last.last_time <= last.time:

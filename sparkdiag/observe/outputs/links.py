@@ -189,7 +189,7 @@ def _interface(piece: Piece, name: str, one: _Seen) -> Interface:
 
 
 def _sys_files(piece: Piece, lines: list[str]) -> Iterator[Fact]:
-    """`cat /sys/class/net/NAME/operstate` and its like; `grep -H . /sys/class/net/*/speed` names the file in each line."""
+    """`cat /sys/class/net/NAME/operstate` and its like; `grep -H . /sys/class/net/*/speed` names the file."""
     asked = list(_SYS_NET.finditer(piece.command or ""))
     filled = [line.strip() for line in lines if line.strip()]
     named = [(n, file, line[file.end() + 1 :]) for n, line in enumerate(lines) if (file := _SYS_NET.match(line))]
