@@ -357,9 +357,13 @@ def launch(node: str | None = None, model: str = "org/Model-32B-FP8", **settings
     return Launch(form="vllm-serve", model=model, where=Where(node=node), **settings)
 
 
+def clusters(*launches: Launch) -> list[Fact]:
+    return [fact for fact in cluster_launches(launches) if fact.kind == "cluster"]
+
+
 def test_cluster_of_nnodes_is_about_no_single_node() -> None:
     flags = {"nnodes": 2, "tensor_parallel_size": 2, "distributed_executor_backend": "mp"}
-    found = cluster_launches([launch("a", flags=flags), launch("b", flags={**flags, "node_rank": 1})])
+    found = clusters(launch("a", flags=flags), launch("b", flags={**flags, "node_rank": 1}))
     assert len(found) == 1
     assert [found[0].get(key) for key in ("nodes", "tensor", "executor", "billions")] == [2, 2, "mp", 32.0]
     assert found[0].where.node is None
@@ -370,8 +374,8 @@ def test_cluster_of_nnodes_is_about_no_single_node() -> None:
 
 def test_cluster_by_ray_and_none_on_one_node() -> None:
     over = launch(flags={"pipeline_parallel_size": 2, "distributed_executor_backend": "ray"})
-    assert cluster_launches([over])[0].get("nodes") == 2
-    assert cluster_launches([launch(flags={"tensor_parallel_size": 2})]) == []
+    assert clusters(over)[0].get("nodes") == 2
+    assert clusters(launch(flags={"tensor_parallel_size": 2})) == []
 
 
 @pytest.mark.parametrize(
