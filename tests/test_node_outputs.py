@@ -526,3 +526,13 @@ def test_silent_commands_by_their_exit_status(
     after = Piece("output", status, command="echo rc=$?", order=1)
     found = only(observe_exits([silent, after]), "reach")
     assert {(str(fact.get("probe")), str(fact.get("result"))) for fact in found} == expected
+
+
+def test_report_that_grep_left_a_part_of() -> None:
+    kept = "        SM              : 641 MHz\n        HW Slowdown     : Not Active\n"
+    kept += "        HW Thermal Slowdown     : Not Active\n        SW Thermal Slowdown     : Not Active"
+    found = one(kept, "nvidia-smi -q -d CLOCK,PERFORMANCE | grep -E 'SM |Slowdown'", "gpu")
+    assert [found.get(key) for key in ("sm_clock_mhz", "throttle", "utilization")] == [641.0, "none", None]
+    slowed = kept.replace("HW Slowdown     : Not Active", "HW Slowdown     : Active")
+    assert one(slowed, "nvidia-smi -q -d PERFORMANCE | grep -E 'SM |Slowdown'", "gpu").get("throttle") == "hardware"
+    assert [fact for fact in facts(kept, "cat clocks.txt") if fact.kind == "gpu"] == []

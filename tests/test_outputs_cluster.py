@@ -431,3 +431,12 @@ def test_compilation_right_before_the_time_out(times: tuple[float | None, ...], 
 
 def test_compilation_after_the_time_out_is_no_cause() -> None:
     assert compile_stalls([hit(TIMED_OUT, 1, 10), hit(COMPILED, 2, 20)]) == []
+
+
+def test_weights_in_four_bits_are_counted_with_their_scales() -> None:
+    flags = {"nnodes": 2, "tensor_parallel_size": 2}
+    for model, least, most in (("openai/gpt-oss-120b", 59, 63), ("org/Model-120B-NVFP4", 65, 69)):
+        found = [one for one in cluster_launches([launch("a", model, flags=flags)]) if one.kind == "cluster"]
+        weights = found[0].get("weights_gib")
+        assert isinstance(weights, float)
+        assert least < weights < most

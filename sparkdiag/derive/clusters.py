@@ -84,6 +84,8 @@ def _billions(name: str | None) -> float | None:
 def _bytes(name: str | None, launch: Fact) -> float:
     """Bytes per parameter, scales and unquantized layers included."""
     words = f"{name or ''} {launch.get('flag.quantization') or ''}"
+    if quantization_format(words) == "mxfp4":
+        return 0.55
     if _FOUR_BITS.search(words) or quantization_format(words) in ("nvfp4", "mxfp4", "awq", "gptq"):
         return 0.6
     return 1.05 if _EIGHT_BITS.search(words) else 2.0

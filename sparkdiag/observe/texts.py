@@ -36,6 +36,8 @@ _TOOL_FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("harmony", lazy(r"<\|channel\|>commentary to=|to=functions\.")),
     ("pythonic", lazy(r"\A\s*\[[A-Za-z_]\w*\((?:\w+=[^()]*)?\)(?:,\s*[A-Za-z_]\w*\([^()]*\))*\]\s*\Z")),
     ("hermes", lazy(r"<tool_call>|</tool_call>")),
+    ("qwen25_coder", lazy(r"<tools>\s*\[?\s*\{\s*\"(?:name|type)\"\s*:")),
+    ("named_xml", lazy(r"<function>\s*<name>[^<>]{1,128}</name>\s*<arguments>|<function_call>\s*\{")),
 )
 
 _BYTE_LETTERS = lazy(r"[ĠĊĉ]")

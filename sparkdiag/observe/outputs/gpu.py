@@ -216,9 +216,15 @@ _SLOWED = {
 }  # fmt: skip
 
 
+_MOST_REASONS = 3
+"""Reasons shown as not active, from which on the GPU counts as not slowed where the heading was cut off."""
+_REPORTED = re.compile(r"\bnvidia-smi\s(?:[^|;&]*\s)?(?:-q|--query)(?:\s|\Z)")
+
+
 def _reports(piece: Piece, lines: list[str]) -> list[Fact]:
-    """nvidia-smi -q, whole or in part: the first value of each key, before the sections of limits."""
-    if not any(
+    """nvidia-smi -q, whole or in part (also what grep left of it): the first value of each key, before the sections
+    of limits."""
+    if _REPORTED.search(piece.command or "") is None and not any(
         sign in piece.text
         for sign in ("NVSMI LOG", "Attached GPUs", "Event Reasons", "Throttle Reasons", "GPU Current Temp")
     ):
@@ -227,6 +233,7 @@ def _reports(piece: Piece, lines: list[str]) -> list[Fact]:
     first: tuple[int, str] | None = None
     section = ""
     reasons = False
+    idle_reasons = 0
     for at, line in enumerate(lines):
         match = _REPORT.match(line)
         if match is None:
@@ -236,13 +243,14 @@ def _reports(piece: Piece, lines: list[str]) -> list[Fact]:
         key, value = match["key"], match["value"]
         if key in _SLOWED and value == "Active" and "Counters" not in section:
             known.setdefault("throttle", _SLOWED[key])
+        idle_reasons += key in _SLOWED and value == "Not Active"
         field = _REPORT_FIELDS.get(key)
         if field is None or field in known or section.startswith(("Max", "Default", "Applications", "Memory")):
             continue
         if not _NONE.match(value) and (figure := number(value)) is not None:
             known[field] = figure
             first = first or (at, line)
-    if reasons:
+    if reasons or idle_reasons >= _MOST_REASONS:
         known.setdefault("throttle", "none")
         first = first or (0, lines[0])
     return [GpuSample(by="report", **known, **place(piece, *first))] if first is not None else []
