@@ -287,6 +287,13 @@ def test_docker_ps_in_its_default_table() -> None:
     assert values(second, "name", "state", "exit_code", "engine") == ("embedder", "exited", 137, None)
 
 
+def test_docker_compose_ps_in_its_default_table() -> None:
+    text = """NAME    IMAGE                COMMAND                  SERVICE   CREATED         STATUS                     PORTS
+llm-1   acme/engine:v0.19    "vllm serve vllm ser…"   llm       2 minutes ago   Exited (2) 2 minutes ago"""
+    found = one(text, "docker compose ps -a", "container")
+    assert values(found, "name", "state", "exit_code", "command") == ("llm-1", "exited", 2, "vllm serve vllm ser…")
+
+
 def test_docker_ps_through_a_template() -> None:
     found = only(
         facts(

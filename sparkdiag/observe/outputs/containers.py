@@ -53,7 +53,7 @@ def _verb(words: tuple[str, ...]) -> str | None:
     if rest[:1] == ["container"]:
         rest = rest[1:]
     if rest[:1] == ["compose"]:
-        return "ps" if "ps" in rest and "--format" in words else None
+        return "ps" if "ps" in rest else None
     if rest[:1] in (["ps"], ["ls"], ["list"]):
         return "ps"
     return "inspect" if rest[:1] == ["inspect"] and "image" not in words[1:3] else None
@@ -86,12 +86,14 @@ _INSPECT_FIELDS = {
 }  # fmt: skip
 
 
-_HEADING = re.compile(r"CONTAINER ID\s+IMAGE\s+COMMAND\s")
-_COLUMN_FIELDS = {"IMAGE": "image", "COMMAND": "command", "STATUS": "status", "NAMES": "name", "CREATED": "created"}
+_HEADING = re.compile(r"(?:CONTAINER ID|NAME)\s+IMAGE\s+COMMAND\s")
+_COLUMN_FIELDS = {
+    "IMAGE": "image", "COMMAND": "command", "STATUS": "status", "NAMES": "name", "NAME": "name", "CREATED": "created",
+}  # fmt: skip
 
 
 def _table(piece: Piece) -> list[Container]:
-    """The default table of docker ps: cells stand under their headings."""
+    """The default table of docker ps or docker compose ps: cells stand under their headings."""
     out: list[Container] = []
     columns: list[tuple[str, int, int]] = []
     for at, line in enumerate(piece.text.split("\n")):
@@ -100,7 +102,8 @@ def _table(piece: Piece) -> list[Container]:
             ends = [start for _, start in starts[1:]] + [10_000]
             columns = [(name, start, end) for (name, start), end in zip(starts, ends, strict=True)]
             continue
-        if not columns or not re.match(r"\s*[0-9a-f]{12}\s", line):
+        by_name = bool(columns) and columns[0][0] == "NAME"
+        if not columns or not re.match(r"[\w.-]+\s" if by_name else r"\s*[0-9a-f]{12}\s", line):
             continue
         values = {
             _COLUMN_FIELDS[name]: line[start:end].strip() for name, start, end in columns if name in _COLUMN_FIELDS
