@@ -288,8 +288,8 @@ def test_docker_ps_in_its_default_table() -> None:
 
 
 def test_docker_compose_ps_in_its_default_table() -> None:
-    text = """NAME    IMAGE                COMMAND                  SERVICE   CREATED         STATUS                     PORTS
-llm-1   acme/engine:v0.19    "vllm serve vllm ser…"   llm       2 minutes ago   Exited (2) 2 minutes ago"""
+    text = """NAME    IMAGE               COMMAND                  SERVICE   CREATED         STATUS
+llm-1   acme/engine:v0.19   "vllm serve vllm ser…"   llm       2 minutes ago   Exited (2) 2 minutes ago"""
     found = one(text, "docker compose ps -a", "container")
     assert values(found, "name", "state", "exit_code", "command") == ("llm-1", "exited", 2, "vllm serve vllm ser…")
 
