@@ -14,7 +14,7 @@ from ..errors import SparkdiagError
 
 __all__ = ["main"]
 
-GARBAGE_THRESHOLD = 50_000
+GARBAGE_THRESHOLD = 200_000
 """Objects between collections: a rulebook is loaded in one go, and nothing of it is garbage."""
 
 USAGE, DEFECT, INTERRUPTED = 2, 4, 130

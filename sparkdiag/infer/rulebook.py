@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import RuleError
 from ..facts import Signature
 from .codec import from_data
 from .rules import Condition, DiagnosisEntry, FindingEntry, Pattern, ProbeEntry, Rule, Rulebook, Variant
 
-COMPILED = Path(__file__).resolve().parent.parent / "data" / "rulebook.json"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    COMPILED: Path
+
+_FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "rulebook.json")
 
 _Entry = TypeVar("_Entry")
+
+
+def __getattr__(name: str) -> Path:
+    """COMPILED, the compiled rulebook's path: pathlib is imported for those who write it, not for those who read."""
+    if name != "COMPILED":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pathlib import Path
+
+    return Path(_FILE)
 
 
 @lru_cache(maxsize=1)
 def shipped() -> Rulebook:
     """The rulebook that comes with this version, read from its compiled form."""
     try:
-        return from_data(json.loads(COMPILED.read_bytes()))
+        with open(_FILE, "rb") as file:
+            return from_data(json.loads(file.read()))
     except OSError as error:
-        raise RuleError([f"{COMPILED.name}: the compiled rulebook cannot be read: {error.strerror}"]) from None
+        raise RuleError([f"rulebook.json: the compiled rulebook cannot be read: {error.strerror}"]) from None
 
 
 def load_folder(folder: Path) -> Rulebook:
@@ -188,7 +203,7 @@ def _asked(p: Pattern) -> str | None:
     return next((str(t.operand) for t in p.tests if t.field == "id" and t.op == "eq"), None)
 
 
-def compile_to(folder: Path, out: Path = COMPILED) -> Rulebook:
+def compile_to(folder: Path, out: Path) -> Rulebook:
     """Check a folder of rules and write its compiled form."""
     from .codec import to_data
 
