@@ -90,16 +90,12 @@ def test_what_was_comes_before_what_is(spark: Spark, server: SshServer) -> None:
 
 
 def test_it_takes_no_longer_than_the_slowest_command_and_two_seconds(spark: Spark, server: SshServer) -> None:
-    spark.program("nvidia-smi", "sleep 2; echo NVIDIA-SMI has failed because it was asked")
+    spark.program("nvidia-smi", "sleep 1; echo NVIDIA-SMI has failed because it was asked")
     overhead = []
     for _ in range(3):  # other work on this machine may slow one try down
         began = time.monotonic()
         items = collected()
-        groups: dict[str, float] = {}
-        for item in items:
-            group = next((one.group for one in commands.COMMANDS if one.probe == item.probe), item.probe)
-            groups[group] = groups.get(group, 0.0) + (item.took or 0.0)
-        overhead.append(time.monotonic() - began - max(groups.values()))
+        overhead.append(time.monotonic() - began - max(item.took or 0.0 for item in items))
         if overhead[-1] <= 2.0:
             break
     assert min(overhead) <= 2.0, overhead
@@ -190,17 +186,17 @@ def test_a_command_that_hangs_is_ended_and_the_others_are_told(
 
 def test_a_session_that_nothing_ends_is_left(spark: Spark, server: SshServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with a driver that holds a process in the kernel: neither its own time limit nor a signal ends it."""
-    only(monkeypatch, "nvidia-smi", "gpu", "uname", seconds=0.5)
+    only(monkeypatch, "sparkrun-version", "sparkrun-status", "uname", seconds=0.5)
     monkeypatch.setattr(shell, "_GRACE", 1.0)
-    spark.program("timeout", 'shift 3\ncase "$*" in *nvidia-smi*) sleep 60 ;; *) exec "$@" ;; esac')
+    spark.program("timeout", 'shift 3\ncase "$*" in *"sparkrun --version"*) sleep 60 ;; *) exec "$@" ;; esac')
     began = time.monotonic()
     items = collected()
     assert time.monotonic() - began < 8
-    assert (named(items, "nvidia-smi").status, named(items, "nvidia-smi").why) == (
-        "timeout", "'nvidia-smi' did not end within 2 s",
+    assert (named(items, "sparkrun-version").status, named(items, "sparkrun-version").why) == (
+        "timeout", "'sparkrun --version' did not end within 2 s",
     )  # fmt: skip
-    assert named(items, "gpu").status == "skipped"
-    assert "'nvidia-smi' did not end" in (named(items, "gpu").why or "")
+    assert named(items, "sparkrun-status").status == "skipped"
+    assert "'sparkrun --version' did not end" in (named(items, "sparkrun-status").why or "")
     assert named(items, "uname").status == "ok"
 
 

@@ -143,14 +143,14 @@ COMMANDS: tuple[Command, ...] = (
         "gpu",
         "nvidia-smi --query-gpu=index,name,driver_version,temperature.gpu,pstate,clocks.sm,clocks.max.sm,power.draw,"
         "utilization.gpu,clocks_event_reasons.active --format=csv",
-        "gpu",
+        "gpu-query",
         seconds=8,
         needs="nvidia-smi",
     ),
     Command(
         "gpu-processes",
         "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv",
-        "gpu",
+        "gpu-processes",
         seconds=8,
         needs="nvidia-smi",
     ),
@@ -187,7 +187,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "kernel-no-memory",
         "journalctl -k --since -10min --no-pager -q | grep -c NV_ERR_NO_MEMORY",
-        "journal",
+        "kernel-counts",
         seconds=8,
         cost="heavy",
         needs="journalctl",
@@ -197,7 +197,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "dmesg",
         f"dmesg -T | grep -E '{_KERNEL}' | tail -n 200",
-        "journal",
+        "kernel-counts",
         limit=128 * _KIB,
         cost="heavy",
         needs="dmesg",
@@ -217,7 +217,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "user-log",
         "journalctl --user -b 0 --no-pager -o short-iso -n 200",
-        "services",
+        "user-log",
         seconds=8,
         limit=128 * _KIB,
         cost="heavy",
@@ -277,7 +277,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "ray-nodes",
         "docker exec CONTAINER ray list nodes",
-        "ray",
+        "ray-nodes",
         seconds=12,
         cost="heavy",
         needs="docker",
@@ -296,7 +296,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "image",
         "docker image inspect \"$(docker inspect --format '{{.Image}}' CONTAINER)\"",
-        "container",
+        "image",
         seconds=8,
         limit=256 * _KIB,
         needs="docker",

@@ -100,6 +100,7 @@ async def run_script(
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(transport.get_pid(), signal.SIGKILL)
         transport.close()
+        await protocol.gone()
 
 
 class _Protocol(asyncio.SubprocessProtocol):
@@ -111,6 +112,7 @@ class _Protocol(asyncio.SubprocessProtocol):
         self.ended = False
         """The output has ended."""
         self._changed = asyncio.Event()
+        self._gone = asyncio.Event()
 
     async def news(self, seconds: float) -> None:
         """Wait until something has happened, or for so long."""
@@ -132,6 +134,15 @@ class _Protocol(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self._changed.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone.set()
+
+    async def gone(self) -> None:
+        """The process and its pipes are done with: the loop may be closed after that."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS):
+                await self._gone.wait()
 
 
 class _Reader:
