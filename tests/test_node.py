@@ -273,11 +273,11 @@ def test_a_node_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 def test_a_silent_ssh_port_is_the_sign_of_a_starved_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparkdiag.collect.reach.BANNER_SECONDS", 1.0)
-    monkeypatch.setattr(node, "NodeSettings", lambda *given: NodeSettings(*given[:4], 2.0))
+    monkeypatch.setattr(node, "NodeSettings", lambda *given: NodeSettings(*given[:4], 1.0))
     with listening(silent) as ssh, listening(silent) as api:
-        report = sparkdiag.diagnose_sync(f"http://127.0.0.1:{api}", ssh=f"127.0.0.1:{ssh}", passive=True, timeout=4.0)
+        report = sparkdiag.diagnose_sync(f"http://127.0.0.1:{api}", ssh=f"127.0.0.1:{ssh}", passive=True, timeout=3.0)
         with Engine(vllm()) as engine:
-            answered = sparkdiag.diagnose_sync(engine.url, ssh=f"127.0.0.1:{ssh}", timeout=4.0)
+            answered = sparkdiag.diagnose_sync(engine.url, ssh=f"127.0.0.1:{ssh}", timeout=3.0)
             assert not [path for path in engine.paths() if path.startswith("POST /v1/")]
     assert next(f for f in report.facts if f["kind"] == "reach" and f["probe"] == "ssh-banner")["result"] == "silent"
     assert [d.id for d in answered.claimed if d.kind == "fault"] == []

@@ -295,7 +295,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "image",
-        "docker image inspect \"$(docker inspect --format '{{.Image}}' CONTAINER)\"",
+        "docker image inspect -- \"$(docker inspect --format '{{.Image}}' CONTAINER)\"",
         "image",
         seconds=8,
         limit=256 * _KIB,

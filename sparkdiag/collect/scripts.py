@@ -115,7 +115,8 @@ def _container_loop(container: str | None) -> list[str]:
         "put() { # text with the container's name in it",
         f"""  printf '%s' "$1" | sed "s/{CONTAINER}/$container/g\"""",
         "}",
-        f"for container in {names}; do",
+        f"names={names}",
+        "for container in $names; do",
         "  case $container in [!A-Za-z0-9]* | *[!A-Za-z0-9_.-]*) continue ;; esac",
         *(
             "  " + _conditional(command, f'"$(put {_quoted(command.only_if)})"', f'"$(put {_quoted(command.shell)})"')
