@@ -36,7 +36,8 @@ class Made:
 
     items: tuple[tuple[str | int, Shape], ...] = ()
     form: str = "unknown"
-    """array, object, value or unknown."""
+    """array, object, value, line (an array printed as one line: @tsv, @csv, join), text (a string with values in it:
+    its items are shapes under numbers and its own words under "") or unknown."""
     value: Any = None
     text: bool = False
 
@@ -175,7 +176,7 @@ class _Reader:
             return [_step(given, token[1:])]
         if kind == "string":
             self.take()
-            return [Made(form="value", value=json.loads(token)) if "\\(" not in token else UNKNOWN]
+            return [self.with_values(token, given) if "\\(" in token else Made(form="value", value=json.loads(token))]
         if kind == "number":
             self.take()
             return [Made(form="value", value=json.loads(token))]
@@ -199,6 +200,20 @@ class _Reader:
         if kind == "name":
             return [self.function(given)]
         raise _UnreadError(token)
+
+    def with_values(self, token: str, given: Shape) -> Shape:
+        """`"finish=\\(.finish_reason)"`: a string with values in it."""
+        items: list[tuple[str | int, Shape]] = []
+        at = 1
+        while (start := token.find("\\(", at)) >= 0:
+            end = _closing(token, start + 2)
+            inner = _Reader(token[start + 2 : end].replace('\\"', '"'), self.variables)
+            shapes = inner.pipe(given)
+            if inner.at != len(inner.tokens) or len(shapes) != 1:
+                raise _UnreadError(token)
+            items += [("", Made(form="value", value=json_or(f'"{token[at:start]}"'))), (len(items), shapes[0])]
+            at = end + 1
+        return Made((*items, ("", Made(form="value", value=json_or(f'"{token[at:-1]}"')))), "text")
 
     def object(self, given: Shape) -> Shape:
         self.take("{")
@@ -242,8 +257,10 @@ class _Reader:
                 depth += {"(": 1, ")": -1}.get(self.take(), 0)
             if depth:
                 raise _UnreadError(name)
-            if name in ("select", "map_values"):
+            if name in ("select", "map_values", "del"):
                 return given
+            if name == "join":
+                return _as_line(given)
             if name == "map":
                 end, self.at = self.at, start
                 inner = self.pipe(_step(given, EACH))
@@ -264,9 +281,26 @@ class _Reader:
             )
         if name in ("values", "@text", "strings", "numbers"):
             return given
+        if name in ("@tsv", "@csv"):
+            return _as_line(given)
         if name in ("first", "last"):
             return _step(given, 0 if name == "first" else -1)
         return UNKNOWN
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the bracket closes that was opened before `at`."""
+    depth = 1
+    for index in range(at, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[index], 0)
+        if depth == 0:
+            return index
+    raise _UnreadError(text)
+
+
+def _as_line(shape: Shape) -> Shape:
+    """An array whose items are printed on one line."""
+    return Made(shape.items, "line") if isinstance(shape, Made) and shape.form == "array" else UNKNOWN
 
 
 def _array(items: list[Shape]) -> Shape:

@@ -6,13 +6,17 @@ be put together again as far as it was shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .jq_filters import EACH, At, Filter, Made, Path, Shape, json_or
 from .json_runs import json_values
 
 __all__ = ["Printed", "restore"]
+
+
+NOT_SHOWN = object()
+"""Stands for a value that was printed, but nobody can tell where it ends."""
 
 
 class Printed:
@@ -26,6 +30,8 @@ class Printed:
 
     def add(self, shape: Shape, value: Any) -> None:
         """Lay a printed value over the shape it was printed in."""
+        if value is NOT_SHOWN:
+            return
         if shape.text and isinstance(value, str):
             value = json_or(value)
         if isinstance(shape, At):
@@ -38,9 +44,31 @@ class Printed:
             for key, item in shape.items:
                 if key in value:
                     self.add(item, value[key])
+        elif shape.form == "line" and isinstance(value, str):
+            for (_, item), part in zip(shape.items, _line_parts(value, len(shape.items)), strict=False):
+                self.add(item, json_or(part) if part in ("null", "true", "false") or part.isdigit() else part)
+        elif shape.form == "text" and isinstance(value, str):
+            self.add_words(shape, value)
         elif shape.form == "array" and isinstance(value, list):
             for (_, item), part in zip(shape.items, value, strict=False):
                 self.add(item, part)
+
+    def add_words(self, shape: Made, text: str) -> None:
+        """Lay a text with values in it over the string that it was made of."""
+        text = text.rstrip("\n")
+        at, waiting = 0, None
+        for number, (name, item) in enumerate(shape.items):
+            if name != "":
+                waiting = item
+                continue
+            words = str(item.value) if isinstance(item, Made) else ""
+            last = number == len(shape.items) - 1
+            end = len(text) if last and not words else text.find(words, at)
+            if end < 0 or (waiting is not None and not words and not last):
+                return
+            if waiting is not None:
+                self.add(waiting, _plain(text[at:end], waiting))
+            at, waiting = end + len(words), None
 
     def document(self) -> Any:
         """The document as far as its values were shown."""
@@ -66,6 +94,15 @@ class Printed:
             elif name == "tool_calls":
                 out["tool_calls"] = size
         return out
+
+
+def _line_parts(line: str, count: int) -> list[str]:
+    """The items of a line, by whichever separator gives the right number of them."""
+    for separator in ("\t", '","', ",", " | ", "|", ";", " "):
+        parts = line.split(separator)
+        if len(parts) == count:
+            return [part.strip().strip('"').replace("\\n", "\n") for part in parts]
+    return []
 
 
 def _whole_reply(document: Mapping[str, Any], out: dict[str, Any]) -> None:
@@ -127,6 +164,8 @@ def restore(shaped: Filter, text: str) -> list[Printed]:
     outputs = shaped.outputs
     if not outputs:
         return []
+    if len(outputs) > 1 and any(_is_unread(shape) for shape in outputs):
+        return [Printed()]  # how many lines such a part prints is not known, so nobody knows which line is which
     values = _raw_values(shaped, text) if shaped.raw else [value for value, _, _ in json_values(text)[0]]
     if len(outputs) == 1 and isinstance(outputs[0], At) and EACH in outputs[0].path and not _is_list(values):
         printed = Printed()
@@ -139,6 +178,12 @@ def restore(shaped: Filter, text: str) -> list[Printed]:
             printed.add(shape, value)
         found.append(printed)
     return found
+
+
+def _is_unread(shape: Shape) -> bool:
+    if isinstance(shape, At):
+        return False
+    return shape.form == "unknown" or (shape.form == "text" and any(_is_unread(item) for _, item in shape.items))
 
 
 def _is_list(values: list[Any]) -> bool:
@@ -157,7 +202,14 @@ def _raw_values(shaped: Filter, text: str) -> list[Any]:
         if isinstance(outputs[0], At) and EACH in outputs[0].path:
             return [_plain(line, outputs[0]) for line in lines if line]
         return [_plain(body, outputs[0])]
+    if len(lines) > len(outputs) and _in_rows(lines, outputs):
+        return [_plain(line, outputs[i % len(outputs)]) for i, line in enumerate(lines)]
     long = [i for i, shape in enumerate(outputs) if _may_be_long(shape)]
+    if long and len(lines) == len(outputs) - len(long) and lines != [""]:  # empty texts print empty lines, often lost
+        short = iter(lines)
+        return ["" if i in long else _plain(next(short), shape) for i, shape in enumerate(outputs)]
+    if len(long) == 2 and long[1] == long[0] + 1 and len(lines) > len(outputs):
+        return _two_long(lines, outputs, long[0])
     if len(lines) < len(outputs) or len(long) > 1:
         return [_plain(line, shape) for line, shape in zip(lines, outputs, strict=False)]
     if not long:
@@ -167,10 +219,37 @@ def _raw_values(shaped: Filter, text: str) -> list[Any]:
     return [_plain(part, shape) for part, shape in zip(parts, outputs, strict=False)]
 
 
+def _in_rows(lines: list[str], outputs: Sequence[Shape]) -> bool:
+    """Whether the lines are the outputs over and over, a line each, as the reasons to finish among them show."""
+    at = [i for i, shape in enumerate(outputs) if isinstance(shape, At) and shape.path[-1:] == ("finish_reason",)]
+    rows = len(lines) // len(outputs)
+    return (
+        bool(at)
+        and len(lines) % len(outputs) == 0
+        and all(lines[row * len(outputs) + i] in _FINISHES for row in range(rows) for i in at)
+    )
+
+
+def _two_long(lines: list[str], outputs: Sequence[Shape], first: int) -> list[Any]:
+    """Content and reasoning printed one after the other: where one ends shows only if one of them is null."""
+    after = len(lines) - (len(outputs) - first - 2)
+    middle = lines[first:after]
+    if middle[-1] == "null":
+        texts: list[Any] = ["\n".join(middle[:-1]), None]
+    elif middle[0] == "null":
+        texts = [None, "\n".join(middle[1:])]
+    else:
+        texts = [NOT_SHOWN, NOT_SHOWN]
+    before = [_plain(line, shape) for line, shape in zip(lines, outputs[:first], strict=False)]
+    behind = [_plain(line, shape) for line, shape in zip(lines[after:], outputs[first + 2 :], strict=True)]
+    return before + texts + behind
+
+
 def _may_be_long(shape: Shape) -> bool:
     return isinstance(shape, At) and shape.measure is None and bool(shape.path) and shape.path[-1] in _TEXTS
 
 
+_FINISHES = frozenset({"stop", "length", "tool_calls", "content_filter", "abort", "error", "null"})
 _TEXTS = frozenset({"text", "content", "reasoning", "reasoning_content", "message", "chat_template", "arguments"})
 
 

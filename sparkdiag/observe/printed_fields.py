@@ -43,7 +43,8 @@ _FIELD = lazy(
     r"(?P<model>\bmodel(?:_name)?[\"']?(?: is|[:=]| =)? ?[\"'`]?"
     r"(?P<called>(?=[\w.:/-]*[\d/-])[A-Za-z][\w.:/-]{2,120})(?:[\"'`,;)\s]|\Z))"
     r"|(?<![A-Za-z0-9_])(?P<lead>len\((?:\w{1,40}\.){0,4})?"
-    r"(?P<name>finish[_ ]reason|stop_reason|reasoning_content|reasoning|content|tool_calls|completion_tokens"
+    r"(?P<name>finish[_ ]?reason|finish(?=[\"'`*]{0,3}[ \t]*[=:])|stop_reason"
+    r"|reasoning_content|reasoning|content|tool_calls|completion_tokens"
     r"|prompt_tokens|max_tokens|max_completion_tokens|max_new_tokens|enable_thinking|include_reasoning)"
     r"(?P<size>[_ .]?(?:len|length|chars|characters|size)\b)?(?P<after>\)?[\"'`*]{0,3}(?: field| key)?)"
     r"(?P<sep>[ \t]*(?:=>|->|→|==?|:)[ \t]*"
@@ -70,8 +71,8 @@ _DIGITS = lazy(r"[\"'`*]*(?P<number>\d{1,9})\b(?!\.\d)")
 _BOOLEAN = lazy(r"[\"'`*]*(?P<value>true|false)\b", re.IGNORECASE)
 _LABEL = lazy(r"\s*(?:[-*•>] )?(?:\*\*|`|\")?(?:[\w.\[\]]{1,80}\.)?\Z")
 _NEXT = lazy(
-    r"\s*(?:[-*•>] )?[\"'`*]*(?:len\()?[\w.\[\]]{0,80}?(?:finish[_ ]reason|reasoning_content|reasoning|content"
-    r"|tool_calls|completion_tokens|usage|model|role)\)?[\"'`*]*\s*[:=]|\s*(?:-{3,}|={3,}|#{2,} |\$ |>>> |```)"
+    r"(?i:\s*(?:[-*•>] )?[\"'`*]*(?:len\()?[\w.\[\]]{0,80}?(?:finish[_ ]?(?:reason)?|reasoning_content|reasoning"
+    r"|content|tool_calls|completion_tokens|usage|model|role)\)?[\"'`*]*\s*[:=])|\s*(?:-{3,}|={3,}|#{2,} |\$ |>>> |```)"
 )
 _ROLE = lazy(r"['\"]?role['\"]?\s*[:=]\s*['\"]?(?P<role>system|user|tool|developer|assistant)\b")
 
@@ -89,15 +90,18 @@ class Told:
     """Number of the table's row that it stands in; fields of one row are one reply's."""
 
 
-def told_fields(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[Told]:
-    """Fields in free text and in broken JSON, outside the stretches that are read already (sorted)."""
+def told_fields(text: str, taken: Sequence[tuple[int, int]], *, code: bool = True) -> Iterator[Told]:
+    """Fields in free text and in broken JSON, outside the stretches that are read already (sorted).
+
+    `code`: the text may be somebody's program, where `content = reply.content` tells nothing.
+    """
     starts = [start for start, _ in taken]
     position = count = 0
     for match in _FIELD.finditer(text):
         before = bisect_right(starts, match.start()) - 1
         if match.start() < position or (before >= 0 and match.start() < taken[before][1]):
             continue
-        found = _told(text, match)
+        found = _told(text, match, code)
         if found is None:
             continue
         yield found
@@ -107,7 +111,7 @@ def told_fields(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[Told]:
             return
 
 
-def _told(text: str, match: re.Match[str]) -> Told | None:
+def _told(text: str, match: re.Match[str], code: bool) -> Told | None:
     start, at = match.start(), match.end()
     if match["model"] is not None:
         return Told(start, max(start + 1, at - 1), "model", match["called"].rstrip(".:"))
@@ -122,7 +126,7 @@ def _told(text: str, match: re.Match[str]) -> Told | None:
         number = _DIGITS.match(rest)
         return None if number is None else Told(start, at + number.end(), name, size=int(number["number"]))
     line = text[line_start:line_end]
-    if "=" in match["sep"] and _ASSIGNED.match(line) and not text[line_start:start].strip():
+    if code and "=" in match["sep"] and _ASSIGNED.match(line) and not text[line_start:start].strip():
         return None
     if _of_another_role(text, start):
         return None

@@ -26,7 +26,7 @@ _START = lazy(
     r"|(?P<bytes>\bb['\"](?:data: ))"
     r"|(?P<event>(?<=data: )(?=\{))"
     r"|(?P<assigned>\b(?:payload|body|data|request|req|params|json|extra_body|response|resp|result|res)\s*=\s*(?=\{))"
-    r"|(?P<mapping>\{\s*(?:[\"']?(?:id|choices|object|error|index|role|content|finish_reason|model|messages|message"
+    r"|(?P<mapping>\{\s*(?:[\"']?(?:id|choices|object|error|index|role|content|finish(?:_reason)?|model|messages|message"
     r"|detail|reasoning_content|reasoning|completion_tokens|prompt_tokens|request|created|delta|stream|max_tokens"
     r"|chat_template_kwargs|extra_body|usage)[\"']?\s*:))"
 )

@@ -10,7 +10,8 @@ MAX_TEXT = 500_000
 """Characters of one piece in which printed replies are looked for."""
 
 _TEXT = (
-    "content", "finish", "choices", "rror", "tatus", "create(", "completion(", "HTTP", "max_tokens", "messages",
+    "content", "Content", "CONTENT", "finish", "Finish", "FINISH",
+    "choices", "rror", "tatus", "create(", "completion(", "HTTP", "max_tokens", "messages",
     "tokens", "Ġ",
 )  # fmt: skip
 _LOG = (
@@ -19,6 +20,8 @@ _LOG = (
     "InternalServerError", "ServiceUnavailableError", " Client Error", " Server Error", "Client error '",
     "Server error '", "HTTP 4", "HTTP 5", "HTTP error", "create(", '"messages"',
 )  # fmt: skip
+_PIPED = frozenset({"reshaped", "cut", "jq"})
+"""What an exchange's piece says of a reply that another program printed."""
 """Logs of servers are full of errors and of HTTP: only a client's or a proxy's words count there."""
 
 
@@ -28,6 +31,8 @@ def may_tell(piece: Piece) -> bool:
         return (piece.command or "").startswith(">>> ") or _holds(piece.text, _TEXT)
     if piece.kind == "log":
         return _holds(piece.text, _LOG)
+    if piece.kind == "exchange":
+        return bool(_PIPED & piece.meta.keys())
     return piece.kind == "json"
 
 

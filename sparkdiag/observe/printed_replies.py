@@ -19,6 +19,7 @@ from .printed_fields import Told, told_fields
 from .printed_finds import Call, is_speech, request_of, values_in
 from .printed_marks import MAX_TEXT, may_tell
 from .printed_parts import Assembly, Reply
+from .printed_pipes import as_labels, unread
 from .printed_tables import told_tables
 from .reply_shapes import partial_reply
 from .reshaped import observe_reshaped, shown_of
@@ -34,6 +35,7 @@ _ASKED_FIELD = lazy(
     r"(?P<name>finish_reason|content|reasoning_content|reasoning|tool_calls|completion_tokens)\)?\s*\Z"
 )
 """A REPL's question for one field."""
+_FIELD_WORDS = ("content", "Content", "CONTENT", "finish", "Finish", "FINISH", "max_tokens")
 _SPOKEN = ("content", "reasoning", "reasoning_content")
 
 
@@ -63,6 +65,9 @@ def observe_printed(pieces: Sequence[Piece]) -> Printed:
         elif piece.kind == "exchange":
             request = piece.meta.get("request")
             told.take_request(request if isinstance(request, dict) else None)
+            if unread(piece):
+                _take_text(told, replace(piece, text=as_labels(piece)))
+                told.close()
         elif (piece.kind != "json" or piece.meta.get("truncated")) and may_tell(piece):
             spoken = _take_text(told, piece)
             if spoken:
@@ -130,8 +135,8 @@ def _take_text(told: Assembly, piece: Piece) -> list[tuple[int, int]]:
     fields: list[Told] = []
     if piece.kind in ("text", "output") and ("Ġ" in text or "Ċ" in text):
         fields += _byte_letters(text, taken)
-    if "content" in text or "finish" in text or "max_tokens" in text:
-        fields += _beside_log(text, taken) if piece.kind == "log" else [*told_tables(text), *told_fields(text, taken)]
+    if any(word in text for word in _FIELD_WORDS):
+        fields += _beside_log(text, taken) if piece.kind == "log" else _loose(text, taken, piece.kind != "exchange")
     events: list[tuple[int, Any]] = [(start, value) for start, _, value in values]
     events += [(error.at, error) for error in errors] + [(one.at, one) for one in fields]
     for at, event in sorted(events, key=lambda pair: pair[0]):
@@ -179,8 +184,13 @@ def _beside_log(text: str, taken: list[tuple[int, int]]) -> list[Told]:
     after = text[tail:]
     if not after.strip():
         return out
-    loose = [*told_tables(after), *told_fields(after, [(a - tail, b - tail) for a, b in taken])]
+    loose = _loose(after, [(a - tail, b - tail) for a, b in taken])
     return [one for one in out if one.at < tail] + [_moved(one, tail) for one in loose]
+
+
+def _loose(text: str, taken: list[tuple[int, int]], code: bool = True) -> list[Told]:
+    """Fields in tables and in the text around them."""
+    return [*told_tables(text), *told_fields(text, taken, code=code)]
 
 
 def _moved(told: Told, by: int) -> Told:

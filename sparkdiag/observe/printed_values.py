@@ -35,6 +35,7 @@ _FIELD = lazy(r"(?P<name>[A-Za-z_]\w*)\s*=(?!=)")
 _ATTRIBUTE = lazy(r"\.\w+")
 _ANGLED = lazy(r"<(?P<name>[\w.]+)(?:: (?P<value>'[^']*'|\d+))?[^<>]{0,200}>")
 _JOINED = lazy(r"\s*\+?\s*(?=[rbuf]{0,2}['\"])")
+_KEY_ENDS = lazy(r"[ \t]*:")
 _WORDS = {"None": None, "null": None, "undefined": None, "True": True, "true": True, "False": False, "false": False}
 
 
@@ -113,7 +114,7 @@ class _Reader:
             self.at = match.end()
             joint = _JOINED.match(self.text, self.at)
             following = _STRING.match(self.text, joint.end()) if joint is not None else None
-            if following is None or joint is None or not joint[0]:
+            if following is None or joint is None or not joint[0] or _KEY_ENDS.match(self.text, following.end()):
                 return "".join(parts)
             match = following
 

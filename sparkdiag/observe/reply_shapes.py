@@ -15,6 +15,12 @@ from .event_chunks import ENDS
 __all__ = ["as_openai", "partial_reply"]
 
 
+_REASONING = ("reasoning", "reasoning_content")
+_FINISH = ("finish_reason", "finish")
+_COUNTS = ("completion_tokens", "prompt_tokens")
+"""Keys of the objects into which scripts gather what they show of a reply."""
+
+
 def as_openai(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """The reply as a chat completion, if it is one of another API; the same object otherwise."""
     if "choices" in data:
@@ -39,9 +45,12 @@ def partial_reply(data: Mapping[str, Any]) -> dict[str, Any] | None:
         return {"choices": [dict(data)]}
     if data.get("role") == "assistant" and ("content" in data or "reasoning" in data or "reasoning_content" in data):
         return {"choices": [{"message": dict(data)}]}
-    if "content" in data and ("reasoning" in data or "reasoning_content" in data):
-        choice = {"message": dict(data)}
-        return {"choices": [{**choice, "finish_reason": data["finish_reason"]} if "finish_reason" in data else choice]}
+    finish = next((data[key] for key in _FINISH if isinstance(data.get(key), str)), None)
+    if "content" in data and data.get("role") in (None, "assistant") and (finish or set(_REASONING) & set(data)):
+        choice: dict[str, Any] = {"message": dict(data)}
+        usage = {key: data[key] for key in _COUNTS if number(data.get(key)) is not None}
+        reply: dict[str, Any] = {"usage": usage or data.get("usage")} if usage or "usage" in data else {}
+        return {"choices": [{**choice, "finish_reason": finish} if finish else choice], **reply}
     return None
 
 

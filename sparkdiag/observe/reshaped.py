@@ -22,9 +22,19 @@ def observe_reshaped(exchange: Exchange, replies: Any, documents: Any) -> list[F
         shown: Mapping[str, Any] = replies[index] if index < len(replies) and isinstance(replies[index], dict) else {}
         if isinstance(document, dict) and (told := as_openai(document)) is not document:
             shown = shown_of(told)
+        document = _with_message(document, shown)
         facts = observe_exchange(replace(exchange, response=document, order=exchange.order + index))
         out += [_known(fact, shown) if isinstance(fact, ChatReply) else fact for fact in facts]
     return out
+
+
+def _with_message(document: Any, shown: Mapping[str, Any]) -> Any:
+    """The document with a message, if all that is told of it are lengths."""
+    if not {"content_len", "reasoning_len"} & set(shown) or not isinstance(document, dict):
+        return document
+    choices = document.get("choices")
+    first = mapping(choices[0]) if isinstance(choices, list) and choices else {}
+    return document if "message" in first else {**document, "choices": [{**first, "message": {}}]}
 
 
 def shown_of(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,9 +71,17 @@ def _known(fact: ChatReply, shown: Mapping[str, Any]) -> ChatReply:
         calls = None
     elif not calls and number(shown.get("tool_calls")):
         calls = number(shown["tool_calls"])
+    finish = fact.finish_reason
+    if "finish_reason" not in shown and fact.completion_tokens is not None and fact.at_token_cap:
+        finish = "length"  # a reply of just as many tokens as were allowed was cut off
+    at_cap = fact.at_token_cap
+    if at_cap is None and finish is None and 0 < 3 * fact.answer_chars < (fact.max_tokens or 0):
+        at_cap = False  # no text has that many tokens in a character
     only_lengths = reasoning is not None and fact.reasoning_chars == 0 and reasoning > 0
     return replace(
         fact,
+        finish_reason=finish,
+        at_token_cap=at_cap,
         content_chars=content,
         reasoning_chars=reasoning,
         reasoning_complete=complete,

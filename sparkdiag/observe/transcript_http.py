@@ -9,7 +9,7 @@ from typing import Any
 
 from .jq_filters import Filter
 from .jq_shapes import restore
-from .json_runs import json_values
+from .json_runs import json_values, unwrapped
 from .patterns import lazy
 from .transcript_curl import Curl, request_body
 from .transcript_kinds import REQUEST_LINE, STATUS_LINE, starts_http
@@ -67,7 +67,7 @@ def exchanges(curl: Curl, lines: list[str]) -> list[Answer]:
         meta["reshaped"] = True
     if curl.cut:
         meta["cut"] = True
-    meta["response_text"] = "" if curl.discards else body.strip("\n")
+    meta["response_text"] = "" if curl.discards else unwrapped(body.strip("\n"))
     return [Answer(0, len(lines), meta)]
 
 
@@ -110,12 +110,13 @@ def _written_out(curl: Curl, text: str) -> tuple[str, dict[str, Any]]:
 def _shaped(curl: Curl, shaped: Filter, text: str, answer: Answer) -> list[Answer]:
     """Replies that jq cut down. A filter that keeps the choices whole leaves a reply that reads as any other."""
     meta = {**answer.meta, "jq": shaped.text, "jq_replies": []}
-    printed = restore(shaped, text.strip("\n"))
+    text = text.strip("\n") if shaped.raw else unwrapped(text.strip("\n"))
+    printed = restore(shaped, text)
     whole = [path for shape in shaped.outputs for path in [getattr(shape, "path", None)] if path is not None]
     keeps = len(shaped.outputs) == 1 and whole and whole[0] in ((), ("choices",), ("choices", 0), ("data",))
     meta["jq_replies"] = [p.summary() for p in printed]
     meta["jq_documents"] = [p.document() for p in printed]
-    meta["response_text"] = text.strip("\n")
+    meta["response_text"] = text
     if keeps and len(printed) == 1 and isinstance(printed[0].document(), (dict, list)):
         if whole[0] != ():
             meta["response_text"] = json.dumps(printed[0].document(), ensure_ascii=False)
