@@ -32,10 +32,12 @@ async def diagnose(
 ) -> Report:
     """Collect evidence on targets (endpoint URLs, files, captures), and name the cause.
 
-    `max_generated` is in tokens, `timeout` in seconds, both for the whole run. `tools` says that tool calls are meant
-    to work; `passive` generates nothing. `client_reads` is the reasoning key that the client reads. `save` names a
-    folder for the capture. Raises UsageError for what cannot be asked, InputError for files that cannot be read;
-    whatever an endpoint does is a report, never an exception.
+    `ssh` (one or several [USER@]HOST[:PORT]) and `local` have the nodes themselves looked at, read-only, over the
+    OpenSSH client and here; `container` names the one to look into. `max_generated` is in tokens, `timeout` in seconds,
+    both for the whole run. `tools` says that tool calls are meant to work; `passive` generates nothing. `client_reads`
+    is the reasoning key that the client reads. `save` names a folder for the capture. Raises UsageError for what cannot
+    be asked, InputError for files that cannot be read; whatever an endpoint or a node does is a report, never an
+    exception.
     """
     from .run import Options, run
 
