@@ -321,6 +321,18 @@ def test_an_account_without_a_shell(spark: Spark, tmp_path: Path, monkeypatch: p
     assert "no shell that runs POSIX sh" in (named(items, "commands").why or "")
 
 
+def test_a_server_that_allows_few_sessions_at_once(
+    spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are waited for; no further login is tried in their place."""
+    settings = ("MaxSessions 1", "MaxStartups 2")  # the look at the banner, and the login
+    with SshServer(tmp_path / "ssh", path=str(spark.folder), settings=settings) as server:
+        monkeypatch.setenv("PATH", f"{server.client}:{os.environ['PATH']}")
+        items = collected()
+    assert not [item for item in items if item.status == "skipped"]
+    assert named(items, "docker-logs").status == "ok"
+
+
 # --- two nodes
 
 

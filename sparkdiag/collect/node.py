@@ -18,7 +18,7 @@ from ..sections import status_of
 from .commands import COMMANDS, ENOUGH_KIB, FIRST, LISTING, Command, container_commands, node_commands
 from .reach import Host, host_items
 from .scripts import MAX_CONTAINERS, session_script
-from .shell import Went, run_script
+from .shell import Session, Went, run_script
 from .ssh import Destination, Master, container_name, parse_destination, resolve, words_of_failure
 
 __all__ = ["Node", "NodeSettings", "collect_node", "nodes_of", "starved"]
@@ -176,25 +176,11 @@ class _Node:
     async def _session(self, commands: Sequence[Command], number: int = 0, container: str | None = None) -> None:
         """Run some commands one after the other in a session of their own; an item for each, whatever happens."""
         async with self.free:
-            left = self.settings.seconds - self.settings.clock()
-            if left <= 0.2:
-                for command in commands:
-                    self._skip(command, "the time for this run was used up", number, container)
-                return
-            if self.master is not None and not self.master.up:
-                for command in commands:
-                    self._skip(command, "the connection to the node was lost", number, container)
-                return
-            run = secrets.token_hex(6)
-            try:
-                session = await run_script(
-                    self.argv, session_script(run, commands, container), run, commands,
-                    now=self.settings.clock, seconds=left,
-                )  # fmt: skip
-            except OSError as error:
-                for command in commands:
-                    self._skip(command, f"no shell could be started: {error.strerror}", number, container)
-                return
+            session = await self._run(commands, container)
+        if isinstance(session, str):
+            for command in commands:
+                self._skip(command, session, number, container)
+            return
         went = {one.probe: one for one in session.sections}
         said = redact(session.errors.decode("utf-8", "replace").strip().split("\n")[-1])[:200]
         for command in commands:
@@ -203,9 +189,33 @@ class _Node:
                 self.items.append(((_ORDER[command.probe], number), item))
             elif session.left is not None:
                 self._skip(command, f"not reached: {session.left}", number, container)
-            elif not session.sections and not any(command.only_if for command in commands):
+            elif not session.sections and session.code != 0:
                 told = f" ({said})" if said else ""
                 self._skip(command, f"the login gave no shell that runs POSIX sh{told}", number, container)
+
+    async def _run(self, commands: Sequence[Command], container: str | None) -> Session | str:
+        """What one session gave, or why there was none. A server that allows fewer at once is waited for."""
+        while True:
+            left = self.settings.seconds - self.settings.clock()
+            if left <= 0.2:
+                return "the time for this run was used up"
+            if self.master is not None and not self.master.up:
+                return "the connection to the node was lost"
+            run = secrets.token_hex(6)
+            try:
+                session = await run_script(
+                    self.argv, session_script(run, commands, container), run, commands,
+                    now=self.settings.clock, seconds=left,
+                )  # fmt: skip
+            except OSError as error:
+                return f"no shell could be started: {error.strerror}"
+            if session.sections:
+                return session
+            if self.master is not None and not self.master.up:
+                return "the connection to the node was lost"
+            if b"refused by peer" not in session.errors:
+                return session
+            await asyncio.sleep(0.1)
 
     def _item(self, command: Command, went: Went, left: str | None) -> Item:
         raw = bytes(went.output)

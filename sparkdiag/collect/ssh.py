@@ -129,8 +129,8 @@ class Master:
         self._reading: asyncio.Task[None] | None = None
 
     def argv(self) -> list[str]:
-        """A session of the shared connection that runs sh."""
-        return [*self._options("no"), "-T", *_target(self.destination), "sh", "-s"]
+        """A session of the shared connection that runs sh; where it gives none, no connection of its own is made."""
+        return [*self._options("no"), "-o", "ProxyCommand=false", "-T", *_target(self.destination), "sh", "-s"]
 
     def _options(self, master: str) -> list[str]:
         settings = {
