@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..facts import Fact, Source
+from ..facts import Fact, Looked, Source
 from ..facts.piece import Piece
 from ..facts.system import CommandRan
 
@@ -21,7 +21,10 @@ def command_ran(piece: Piece) -> list[Fact]:
     probe, status, code = told
     shown = f"{piece.command or probe}: {status}" if status != "ok" else piece.command or probe
     source = Source(piece.source, piece.first_line, text=shown[:300])
-    return [CommandRan(probe=probe, status=status, code=code, where=piece.where, order=piece.order, source=source)]
+    return [
+        CommandRan(probe=probe, status=status, code=code, where=piece.where, order=piece.order, source=source),
+        Looked(probe="ran", where=piece.where, order=piece.order, source=source),
+    ]
 
 
 def without_false_looks(piece: Piece, facts: Sequence[Fact]) -> list[Fact]:
@@ -29,5 +32,5 @@ def without_false_looks(piece: Piece, facts: Sequence[Fact]) -> list[Fact]:
     told = piece.meta.get("ran")
     if told is None or told[1] not in _NOTHING_SEEN:
         return list(facts)
-    shown = {fact.kind for fact in facts if fact.kind not in ("looked", "ran")}
+    shown = {fact.kind for fact in facts if fact.kind != "looked"}
     return [fact for fact in facts if fact.kind != "looked" or fact.get("probe") in shown]
