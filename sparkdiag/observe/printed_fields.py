@@ -49,7 +49,8 @@ _FIELD = lazy(
     r"(?P<size>[_ .]?(?:len|length|chars|characters|size)\b)?(?P<after>\)?[\"'`*]{0,3}(?: field| key)?)"
     r"(?P<sep>[ \t]*(?:=>|->|→|==?|:)[ \t]*"
     r"|[ \t]+(?:is|was|are|comes back(?: as)?|came back(?: as)?|contains?|holds?|has|carries|stays|remains)[ \t]+"
-    r"(?:just |only |still |always )?|[ \t]+(?:of[ \t]+)?(?=[\"'`]?(?:stop|length|tool_calls|null|none|empty)\b))",
+    r"(?:just |only |still |always )?|[ \t]+(?:of[ \t]+)?(?=[\"'`]?(?:stop|length|tool_calls|null|none|empty)\b)"
+    r"|[ \t]+(?=[\"'][^\n]*[\"']))",
     re.IGNORECASE,
 )
 _CODE = lazy(r"[A-Za-z_]\w*(?:\[\d+\]|\.[A-Za-z_]\w*){2,}|[A-Za-z_]\w*\.get\(|f['\"]", re.ASCII)
@@ -68,6 +69,7 @@ FINISH = lazy(
     re.IGNORECASE,
 )
 _DIGITS = lazy(r"[\"'`*]*(?P<number>\d{1,9})\b(?!\.\d)")
+_CHARACTERS = lazy(r"(?P<number>\d{1,9}) (?:characters|chars)\b")
 _BOOLEAN = lazy(r"[\"'`*]*(?P<value>true|false)\b", re.IGNORECASE)
 _LABEL = lazy(r"\s*(?:[-*•>] )?(?:\*\*|`|\")?(?:[\w.\[\]]{1,80}\.)?\Z")
 _NEXT = lazy(
@@ -147,6 +149,9 @@ def _text_told(text: str, match: re.Match[str], name: str, line_start: int, line
         if rest[0] in "'\"":
             return Told(start, line_end, name, rest.strip().strip("'\"`,"))
     if match["sep"].strip()[:1].isalpha():
+        counted = _CHARACTERS.match(rest)
+        if counted is not None:
+            return Told(start, at + counted.end(), name, size=int(counted["number"]))
         return Told(start, at, name, size=1) if _FILLED.match(rest) else None
     if ":" not in match["sep"] or _CODE.match(rest) or not _LABEL.match(text[line_start:start]):
         return None

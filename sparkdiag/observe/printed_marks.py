@@ -11,8 +11,8 @@ MAX_TEXT = 500_000
 
 _TEXT = (
     "content", "Content", "CONTENT", "finish", "Finish", "FINISH",
-    "choices", "rror", "tatus", "create(", "completion(", "HTTP", "max_tokens", "messages",
-    "tokens", "Ġ",
+    "enable_thinking", "include_reasoning", "choices", "rror", "tatus", "create(", "completion(", "HTTP",
+    "max_tokens", "messages", "tokens", "Ġ",
 )  # fmt: skip
 _LOG = (
     "finish_reason", '"choices"', "'choices'", "ChatCompletion", "Error code: ", "tatus code", "tatus_code", "status=",
@@ -20,9 +20,9 @@ _LOG = (
     "InternalServerError", "ServiceUnavailableError", " Client Error", " Server Error", "Client error '",
     "Server error '", "HTTP 4", "HTTP 5", "HTTP error", "create(", '"messages"',
 )  # fmt: skip
+"""Logs of servers are full of errors and of HTTP: only a client's or a proxy's words count there."""
 _PIPED = frozenset({"reshaped", "cut", "jq"})
 """What an exchange's piece says of a reply that another program printed."""
-"""Logs of servers are full of errors and of HTTP: only a client's or a proxy's words count there."""
 
 
 def may_tell(piece: Piece) -> bool:

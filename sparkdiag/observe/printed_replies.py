@@ -35,7 +35,9 @@ _ASKED_FIELD = lazy(
     r"(?P<name>finish_reason|content|reasoning_content|reasoning|tool_calls|completion_tokens)\)?\s*\Z"
 )
 """A REPL's question for one field."""
-_FIELD_WORDS = ("content", "Content", "CONTENT", "finish", "Finish", "FINISH", "max_tokens")
+_FIELD_WORDS = (
+    "content", "Content", "CONTENT", "finish", "Finish", "FINISH", "max_tokens", "enable_thinking", "include_reasoning",
+)  # fmt: skip
 _SPOKEN = ("content", "reasoning", "reasoning_content")
 
 

@@ -48,6 +48,8 @@ _SDK = lazy(
     r"(?P<why>\[Errno \d+\] [\w ]+|timed out|All connection attempts failed)"
     r"|urlopen error (?P<why2>\[Errno \d+\] [\w ]+)"
 )
+_UNTOLD = lazy(r"(?:APIConnectionError: |\w+Exception - )Connection error\b")
+"""A client that tells no reason."""
 _ASKS_LLM = ("openai.", "litellm", "/v1", "chat.completions", "base_url", "langchain")
 _ELSEWHERE = ("huggingface", "hf.co", "pypi", "modelscope", "github.com")
 _INNER = ("freeze_gc", "warmup", "NCCL", "TCPStore", "gloo", "raylet", "ray::", "zmq", "GetGpu")
@@ -57,6 +59,7 @@ _INNER = ("freeze_gc", "warmup", "NCCL", "TCPStore", "gloo", "raylet", "ray::", 
 def observe_clients(piece: Piece) -> list[Fact]:
     """What clients say of a port they could not reach; nothing for the processes of one server among themselves."""
     out: dict[tuple[int | None, str], Fact] = {}
+    untold: Fact | None = None
     for at, line in lines_with(piece.text, *_MARKS):
         if len(line) > 4000 or line.startswith("curl: ") or any(word in line for word in (*_INNER, *_ELSEWHERE)):
             continue
@@ -73,6 +76,10 @@ def observe_clients(piece: Piece) -> list[Fact]:
             if match is not None:
                 result = _result(match["why"] or match["why2"])
                 out.setdefault((None, result), _fact(piece, at, line, result, None))
+            elif _UNTOLD.search(line):
+                untold = untold or _fact(piece, at, line, "refused", None)
+        if not out and untold is not None:
+            out[None, "refused"] = untold
     return [*out.values(), *(looked(piece, "reach", "tcp-api") if out else [])]
 
 
