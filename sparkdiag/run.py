@@ -62,12 +62,7 @@ async def run(targets: Sequence[str], options: Options, evidence: Evidence | Non
     _begin(evidence, known, [node.address for node in nodes], options)
     evidence.read(known, options.logs, options.progress)
     endpoints = [item for item in known if item.kind == "endpoint"]
-    if endpoints or nodes:
-        from .collect.stopping import stoppable
-
-        case = await stoppable(_rounds(endpoints, nodes, options, evidence))
-    else:
-        case = evidence.judged()
+    case = await _rounds(endpoints, nodes, options, evidence) if endpoints or nodes else evidence.judged()
     if options.anonymize:
         evidence.anonymize()
         case = evidence.judged()
