@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -168,7 +169,9 @@ def test_an_interrupt_leaves_the_partial_report() -> None:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         command = [sys.executable, "-m", "sparkdiag", address]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as process:
+        # A shell's background job ignores Control-C, and its children inherit that.
+        heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        with subprocess.Popen(command, cwd=ROOT, text=True, preexec_fn=heeds, **pipes) as process:
             try:
                 connection, _ = silent.accept()
                 process.send_signal(signal.SIGINT)
