@@ -83,6 +83,8 @@ class Printed:
         document = self.document()
         if isinstance(document, dict):
             _whole_reply(document, out)
+        if any(len(path) <= len(_MESSAGE) and isinstance(value, (dict, list)) for path, value in self.values.items()):
+            _without_content(document, out)
         for path, size in self.measures.items():
             if not isinstance(size, int) or isinstance(size, bool):
                 continue
@@ -128,6 +130,18 @@ def _whole_reply(document: Mapping[str, Any], out: dict[str, Any]) -> None:
     for name in ("content", "reasoning", "text"):
         if isinstance(out.get(name), str):
             out[f"{name}_len"] = len(out[name])
+
+
+_MESSAGE = ("choices", 0, "message")
+
+
+def _without_content(document: Any, out: dict[str, Any]) -> None:
+    """A message that was printed whole and has no content key was sent without one: gateways leave null keys out."""
+    choices = document.get("choices") if isinstance(document, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    message = choice.get("message")
+    if isinstance(message, dict) and message.get("role") == "assistant" and "content" not in message:
+        out.setdefault("content", None)
 
 
 def _put(root: Any, path: Path, value: Any) -> Any:

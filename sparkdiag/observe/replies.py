@@ -10,7 +10,8 @@ from ..facts import Source, Where
 from ..facts.replies import ChatReply, Completion
 from .bodies import mapping, number
 from .requests import Asked
-from .texts import broken_bytes, byte_letters, degenerate, excerpt, looks_finished, think_tags, tool_call_format, words
+from .texts import broken_bytes, byte_letters, degenerate, excerpt, looks_finished, think_tags, words
+from .tool_texts import tool_call_format
 
 _ALWAYS_MISSING = 6
 """Tokens of a reply that leave no text: think tags, white space around them, the end of the turn."""
@@ -87,7 +88,7 @@ def chat_fact(
         tools_offered=asked.tools,
         tool_choice=asked.tool_choice,
         tool_result_sent=asked.tool_result,
-        tool_text_format=tool_call_format(content),
+        tool_text_format=tool_call_format(content, asked.offered, reasoning),
         tool_text_in_reasoning=tool_call_format(reasoning),
         tool_arguments_valid=_arguments_valid(calls),
         response_format=asked.response_format,

@@ -9,6 +9,7 @@ from typing import Any
 
 from .bodies import mapping, number
 from .patterns import lazy
+from .tool_texts import Offer, offers
 
 _OPEN_TAG_AT_END = lazy(r"(<(?:think|thinking|thought|reasoning|seed:think)>|\[THINK\]|◁think▷)\s*\Z")
 _TURN_MARKS = lazy(
@@ -33,6 +34,8 @@ class Asked:
     streamed: bool | None = None
     temperature: float | None = None
     tools: int = 0
+    offered: tuple[Offer, ...] = ()
+    """The offered tools whose names can be read."""
     tool_choice: str | None = None
     tool_result: bool | None = None
     prefilled: bool = False
@@ -69,6 +72,7 @@ def read_request(request: Mapping[str, Any] | None, path: str | None = None) -> 
         streamed=request.get("stream") is True,
         temperature=float(temperature) if isinstance(temperature, (int, float)) else None,
         tools=len(tools) if isinstance(tools, list) and request.get("tool_choice") != "none" else 0,
+        offered=offers(tools),
         tool_choice=_tool_choice(request.get("tool_choice")),
         tool_result=last.get("role") == "tool" if last else None,
         prefilled=last.get("role") == "assistant",

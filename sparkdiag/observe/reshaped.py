@@ -44,6 +44,9 @@ def shown_of(document: Mapping[str, Any]) -> dict[str, Any]:
     message = mapping(choice.get("message", choice.get("delta")))
     shown = {key: choice[key] for key in ("finish_reason",) if key in choice}
     shown |= {key: message[key] for key in ("content",) if key in message}
+    thought = str(message.get("reasoning_content") or message.get("reasoning") or "")
+    if "message" in choice and message.get("role") == "assistant" and len(thought) > 40:
+        shown.setdefault("content", None)  # LiteLLM and others leave null keys out; a bit of a stream is shorter
     for key in ("reasoning_content", "reasoning"):
         if message.get(key) or (key in message and "reasoning" not in shown):
             shown["reasoning"], shown["reasoning_key"] = message[key], key

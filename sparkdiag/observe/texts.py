@@ -1,8 +1,7 @@
-"""What can be read off a text: think tags, tool calls left as text, byte-level letters, degenerate output."""
+"""What can be read off a text: think tags, byte-level letters, degenerate output."""
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
@@ -14,30 +13,6 @@ _THINK = lazy(
     r"<(?P<close>/)?(?P<name>think|thinking|thought|reasoning|seed:think|longcat_think|mm:think|inner_thinking)>"
     r"|(?P<open2>\[THINK\]|<\|START_THINKING\|>|◁think▷|<\|channel\|>analysis<\|message\|>|<\|channel>thought)"
     r"|(?P<close2>\[/THINK\]|<\|END_THINKING\|>|◁/think▷|<channel\|>|<\|channel\|>final<\|message\|>)",
-)
-
-_TOOL_FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("qwen3_xml", lazy(r"<function=[^>\s]{1,128}>|<tool_call>\s*<function=")),
-    ("hermes", lazy(r"<tool_call>\s*\{")),
-    ("glm", lazy(r"<tool_call>\s*[\w.-]{1,128}\s*<arg_key>|<arg_key>")),
-    ("mistral", lazy(r"\[TOOL_CALLS\]")),
-    ("deepseek", lazy(r"<[|｜]tool[▁_]calls?[▁_]begin[|｜]>|<[|｜]DSML[|｜]")),
-    ("kimi", lazy(r"<\|tool_calls?_(?:section_)?begin\|>|<\|tool_call_begin\|>")),
-    (
-        "llama3_json",
-        lazy(
-            r"<\|python_(?:tag|start)\|>|\A\s*\{\s*(?:\"type\"\s*:\s*\"function\"\s*,\s*)?\"(?:name|function)\"\s*:\s*\"[\w.-]+\"\s*,"
-            r"\s*\"(?:parameters|arguments)\"\s*:"
-        ),
-    ),
-    ("minimax", lazy(r"<minimax:tool_call>|<tool_calls>\s*\{?|<invoke name=")),
-    ("granite", lazy(r"<\|tool_call\|>|<tool_call>\s*\[")),
-    ("gemma", lazy(r"<\|tool_call>call:|```tool_code|<start_function_call>")),
-    ("harmony", lazy(r"<\|channel\|>commentary to=|to=functions\.")),
-    ("pythonic", lazy(r"\A\s*\[[A-Za-z_]\w*\((?:\w+=[^()]*)?\)(?:,\s*[A-Za-z_]\w*\([^()]*\))*\]\s*\Z")),
-    ("hermes", lazy(r"<tool_call>|</tool_call>")),
-    ("qwen25_coder", lazy(r"<tools>\s*\[?\s*\{\s*\"(?:name|type)\"\s*:")),
-    ("named_xml", lazy(r"<function>\s*<name>[^<>]{1,128}</name>\s*<arguments>|<function_call>\s*\{")),
 )
 
 _BYTE_LETTERS = lazy(r"[ĠĊĉ]")
@@ -83,21 +58,6 @@ def think_tags(text: str) -> Tags:
             at_start = at_start or (not opened and not closed and len(text[: match.start()].strip()) < 3)
             opened = True
     return Tags(opened, at_start, closed, lone, family, before, after)
-
-
-_QUOTED = lazy(r"```(?!tool|json\s*\{\s*\"name\")\w*\n.*?(?:```|\Z)|`[^`\n]{1,400}`", re.S)
-
-
-def tool_call_format(text: str) -> str | None:
-    """The format of a tool call that stands in a text; None if there is none. What is quoted as code is no call."""
-    if not text or not any(sign in text for sign in ("<", "[", "{", "to=functions", "```tool")):
-        return None
-    head = text[:MAX_LOOKED]
-    bare = _QUOTED.sub("", head) if "`" in head else head
-    for name, pattern in _TOOL_FORMATS:
-        if pattern.search(bare):
-            return name
-    return None
 
 
 def byte_letters(text: str) -> int:

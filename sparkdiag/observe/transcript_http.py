@@ -22,6 +22,15 @@ _WRITE_OUT = {
     "errormsg": r"(?P<error>[^\n]*)",
 }  # fmt: skip
 _CURL_ERROR = lazy(r"^curl: \((?P<code>\d+)\) ?(?P<words>.*)$", re.M)
+_VERBOSE_ERROR = lazy(
+    r"^\* +((?:Recv failure|Send failure|Empty reply from server|Failed to connect to|Could not resolve host|"
+    r"Operation timed out after|Connection timed out after|Received HTTP/0\.9).*)$",
+    re.M,
+)
+_VERBOSE_CODES = (
+    ("Recv failure", 56), ("Send failure", 55), ("Empty reply", 52), ("Failed to connect", 7),
+    ("Could not resolve", 6), ("Operation timed out", 28), ("Connection timed out", 28), ("Received HTTP/0.9", 1),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +66,9 @@ def exchanges(curl: Curl, lines: list[str]) -> list[Answer]:
             meta.update({k: found.meta[k] for k in ("status", "headers") if found.meta.get(k) is not None})
     body, told = _written_out(curl, body)
     meta.update(told)
-    error = _CURL_ERROR.search(body)
-    if error:
-        meta["curl_error"], meta["curl_words"] = int(error["code"]), error["words"]
+    error = _curl_error(text, meta["status"])
+    if error is not None:
+        meta["curl_error"], meta["curl_words"] = error
         body = _CURL_ERROR.sub("", body)
     if curl.shaped is not None and not curl.reshaped:
         return _shaped(curl, curl.shaped, body, Answer(0, len(lines), meta))
@@ -69,6 +78,20 @@ def exchanges(curl: Curl, lines: list[str]) -> list[Answer]:
         meta["cut"] = True
     meta["response_text"] = "" if curl.discards else unwrapped(body.strip("\n"))
     return [Answer(0, len(lines), meta)]
+
+
+def _curl_error(text: str, status: int | None) -> tuple[int, str] | None:
+    """curl's exit code and words: in its last line, or in its own account of the connection (-v), which -s keeps."""
+    error = _CURL_ERROR.search(text)
+    if error is not None:
+        return int(error["code"]), error["words"]
+    if status is not None:
+        return None
+    told = _VERBOSE_ERROR.search(text)
+    if told is None:
+        return None
+    words = next(group for group in told.groups() if group is not None)
+    return next(code for start, code in _VERBOSE_CODES if words.startswith(start)), words
 
 
 def _written_out(curl: Curl, text: str) -> tuple[str, dict[str, Any]]:
