@@ -7,10 +7,12 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import sparkdiag
 from sparkdiag.capture import Item
 from sparkdiag.collect import Settings, collect_active, collect_passive, collect_probe, requests, told
 from sparkdiag.errors import UsageError
@@ -250,6 +252,17 @@ def test_nothing_is_sent_to_an_engine_that_may_be_stuck_until_a_later_sample_sho
         assert probe("chat", engine.url, items)[0].status == "skipped", "still no progress"
         items += probe("metrics-later", engine.url, items)
         assert probe("chat", engine.url, items)[0].status == "ok"
+
+
+@pytest.mark.parametrize("passive", [True, False])
+def test_a_whole_run_takes_the_later_sample_where_the_counters_stood(passive: bool, tmp_path: Path) -> None:
+    with Engine(vllm(get_metrics=running(50))) as engine:
+        report = sparkdiag.diagnose_sync(
+            engine.url, passive=passive, metrics_gap=0.05, later_gap=0.2, save=str(tmp_path / "saved")
+        )
+        assert "POST /v1/chat/completions" not in engine.paths()
+    assert (tmp_path / "saved" / "metrics-later.prom").is_file()
+    assert report.verdict == "inconclusive", "the samples are too near to each other for a claim"
 
 
 def test_a_busy_engine_is_not_a_stuck_one() -> None:
