@@ -259,6 +259,34 @@ def test_rules_check_passes_and_warns_of_old_sources(capsys: pytest.CaptureFixtu
     assert result == f"{rules}: no problems (3 rules, 2 diagnoses, 1 findings, 0 signatures, 1 probes)"
 
 
+COMMON = """\
+format: 1
+chapter: demo
+signatures:
+  - id: usage-printed
+    anchor: "usage: "
+    regex: "^usage: "
+probes:
+  - {id: read-log, supplies: [log], cost: nothing, weight: 1, do: Hand in the log.}
+rules:
+  - id: usage-shown
+    concludes: never-thinks
+    when: {all: [{log: {signature: usage-printed}}]}
+"""
+
+
+def test_rules_check_warns_of_anchors_that_stand_in_ordinary_lines(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rules = folder(tmp_path, RULES)
+    (rules / "more.yaml").write_text(COMMON)
+    assert main(["rules", "check", str(rules)]) == 0
+    _, warning, _ = capsys.readouterr().out.splitlines()
+    assert warning.startswith(
+        "rules/more.yaml:4: warning: signature 'usage-printed': its anchor 'usage: ' stands in ordinary lines, "
+    )
+
+
 def test_rules_check_names_file_and_line_of_every_problem(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     broken = RULES.replace("kind: limit", "kind: lmit").replace("confidence: strong", "confidence: stron")
     confidence = broken[: broken.index("stron")].count("\n") + 1

@@ -282,6 +282,44 @@ def test_a_stream_gives_what_the_whole_gives(size: int) -> None:
     assert [fact.to_dict() for fact in reader.facts()] == [fact.to_dict() for fact in whole]
 
 
+@pytest.mark.parametrize("stretch", [400, 1000, 5000])
+@pytest.mark.parametrize("size", [3, 64, 1000])
+def test_where_a_log_is_cut_into_stretches_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, stretch: int, size: int
+) -> None:
+    monkeypatch.setattr("sparkdiag.observe.logs_stream.STRETCH", stretch)
+    monkeypatch.setattr("sparkdiag.observe.scan._LARGE", 0)
+    texts = list(stretches(chunks(START + READY + FAILS, size)))
+    assert "".join(texts) == START + READY + FAILS
+    assert all(text.endswith("\n") for text in texts[:-1])
+    reader = LogReader(SIGNATURES)
+    reader.read_stretches(texts, Piece("log", "", "big.log"))
+    whole = observe_log(Piece("log", START + READY + FAILS, "big.log"), SIGNATURES)
+    assert [fact.to_dict() for fact in reader.facts()] == [fact.to_dict() for fact in whole]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Received request chatcmpl-1: prompt: No available memory",
+        "Receive: obj=GenerateReqInput(text='No available memory')",
+        "Finish: obj=GenerateReqInput(text='No available memory')",
+        "Generated response chatcmpl-1: output: 'No available memory'",
+        "sudo: operator : COMMAND=/bin/echo No available memory",
+        "CRON[12]: (root) No available memory",
+        "(root) CMD (echo No available memory)",
+        "params: prompt: 'No available memory'",
+        "SchedulerOutput(scheduled_new_reqs=['No available memory'])",
+        "bash -c 'echo No available memory'",
+        "docker logs vllm | grep -c No available memory",
+    ],
+)
+def test_what_somebody_asked_or_typed_is_no_event(line: str) -> None:
+    stamp = "[2026-09-01 12:00:00] "
+    assert hits(f"{stamp}{line}\n", "no-memory") == []
+    assert len(hits(f"{stamp}No available memory; then {line}\n", "no-memory")) == 1
+
+
 def test_line_numbers_are_exact_across_stretches_and_endless_lines() -> None:
     filler = "an ordinary line\n" * (STRETCH // 17 + 1000)
     endless = "x" * (STRETCH * 2) + "\n"

@@ -9,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkdiag.facts import Signature
+from sparkdiag.infer import shipped
+from sparkdiag.infer.ordinary import LINES, common_anchors
+from sparkdiag.observe.logs_markers import SIGNATURES as MARKS
 from sparkdiag.observe.scan import MAX_EXACT, MAX_LINE, Hit, Scanner, applies, scanner_for
+from sparkdiag.observe.tracebacks import EXCEPTION
+from tests.corpus import logs, rule_fixtures
 
 SIGNATURES = (
     Signature("abcd", ("abcd",), r"abcd"),
@@ -44,6 +49,44 @@ def test_both_ways_give_what_a_plain_reading_gives(text: str) -> None:
     scanner = Scanner(SIGNATURES)
     assert seen(scanner.scan(text, large=False)[0]) == plainly(text)
     assert seen(scanner.scan(text, large=True)[0]) == plainly(text)
+
+
+def test_both_ways_find_the_same_in_every_fixture() -> None:
+    pytest.importorskip("hyperscan")
+    scanner = scanner_for((*shipped().signatures.values(), *MARKS, EXCEPTION), "log")
+    texts = [fixture.text for fixture in (*logs(), *rule_fixtures())]
+    texts.append("\n".join(text.replace("\n", " ") for text in texts))  # lines far beyond the window
+    found = 0
+    for text in texts:
+        one, other = scanner.scan(text, large=False), scanner.scan(text, large=True)
+        assert seen(one[0]) == seen(other[0])
+        assert one[1] == other[1]
+        found += len(one[0])
+    assert found > 1000
+
+
+@pytest.mark.parametrize("spent", [MAX_EXACT - 2, MAX_EXACT])
+def test_what_was_seen_often_is_cut_short_alike_both_ways(spent: int) -> None:
+    pytest.importorskip("hyperscan")
+    scanner = scanner_for((*shipped().signatures.values(), *MARKS, EXCEPTION), "log")
+    before = [spent] * len(scanner.signatures)
+    text = "\n".join(fixture.text for fixture in logs())
+    one, other = scanner.scan(text, before, large=False), scanner.scan(text, before, large=True)
+    assert [(h.skipped, h.start) for h in one[0]] == [(h.skipped, h.start) for h in other[0]]
+    assert seen(one[0]) == seen(other[0])
+    last = {hit.signature: hit.start for hit in scanner.scan(text)[0]}
+    assert {hit.signature: hit.start for hit in one[0]} == last
+
+
+def test_ordinary_lines_hold_no_anchor_of_what_does_not_mean_them() -> None:
+    signatures = (*shipped().signatures.values(), *MARKS, EXCEPTION)
+    assert [(s.id, anchor) for s, anchor, _ in common_anchors(signatures)] == []
+    usage = Signature("usage", ("usage: ",), r"^usage: ")
+    elsewhere = Signature("config", ("usage: ",), r"^usage: ", pieces=("config",))
+    meant = Signature("kv", ("usage: ",), r"usage: ")
+    assert [(s.id, anchor, line) for s, anchor, line in common_anchors((usage, elsewhere, meant))] == [
+        ("usage", "usage: ", LINES[0]),
+    ]
 
 
 def test_without_hyperscan_large_texts_are_scanned_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

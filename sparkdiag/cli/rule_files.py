@@ -37,7 +37,7 @@ def check(options: argparse.Namespace, given: str | None) -> int:
         problems += error.problems
     shipped = rules_folder()
     if book is not None:
-        warnings = _old_sources(book)
+        warnings = [*_old_sources(book), *_common_anchors(book, folder)]
         if shipped is not None and folder.resolve() == shipped.resolve():
             problems += _not_current(book)
     if options.format == "json":
@@ -147,6 +147,27 @@ def _old_sources(book: Rulebook) -> list[str]:
             newest = f"{max(dates):%Y-%m}"
             out.append(f"{entry.at}: diagnosis '{entry.id}': its newest source is of {newest}, over a year ago")
     return out
+
+
+def _common_anchors(book: Rulebook, folder: Path) -> list[str]:
+    """Signatures that every line of a busy server's log would be tried on."""
+    from ..infer.ordinary import common_anchors
+
+    return [
+        f"{_place(signature.id, folder)}: signature '{signature.id}': its anchor '{anchor}' stands in ordinary lines, "
+        f"which makes large logs slow to read; a rarer literal will do: {line[:60]}..."
+        for signature, anchor, line in common_anchors(book.signatures.values())
+    ]
+
+
+def _place(name: str, folder: Path) -> str:
+    """`file:line` of the entry with this id."""
+    entry = re.compile(rf"\s*-\s+\{{?id:\s+[\"']?{re.escape(name)}[\"',}}\s]*(?:,.*)?$")
+    for file in sorted(folder.glob("*.yaml")):
+        for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
+            if entry.match(line):
+                return f"{folder.name}/{file.name}:{number}"
+    return f"{folder.name}:1"
 
 
 def _warning(text: str) -> str:

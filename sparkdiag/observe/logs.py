@@ -14,7 +14,7 @@ from ..facts import Fact, Signature
 from ..facts.piece import Piece
 from .captures import read_capture
 from .logs_folds import Folds
-from .logs_markers import ECHO, MARKERS, SIGNATURES, Marker, is_spoken_code
+from .logs_markers import MARKERS, SIGNATURES, Marker, is_echoed, is_spoken_code
 from .logs_runs import Run, Streams
 from .prefixes import LogLine, parse_line
 from .scan import LOG_LIKE, Hit, Scanner, scanner_for
@@ -124,11 +124,11 @@ class LogReader:
             if signature.id in MARKERS:
                 self._marked(piece, run, hit, MARKERS[signature.id], whole)
             elif signature.id == EXCEPTION_ID:
-                if not _echoed(hit):
+                if not is_echoed(hit.match):
                     raised = read_exception(piece.text, hit.start, line.message)
                     if raised is not None:
                         self._folds.exception(piece, run, hit, whole, raised)
-            elif not _echoed(hit) and not is_spoken_code(line.message):
+            elif not is_echoed(hit.match) and not is_spoken_code(line.message):
                 captures = {
                     name: read_capture(kind, hit.match[name])
                     for name, kind in signature.captures
@@ -171,12 +171,6 @@ def _by_line(hits: Iterable[Hit]) -> Iterable[list[Hit]]:
         group.append(hit)
     if group:
         yield group
-
-
-def _echoed(hit: Hit) -> bool:
-    """The match stands in what somebody asked or typed, which the line only repeats."""
-    echo = ECHO.search(hit.match.string)
-    return echo is not None and hit.match.start() >= echo.end()
 
 
 def _context(text: str, start: int, line: LogLine) -> LogLine:

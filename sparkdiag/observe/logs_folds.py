@@ -41,6 +41,11 @@ class _Fold:
     container: str | None = None
     rank: str | None = None
     benign: bool = True
+    again: int = 0
+    """How often a log fact was said again."""
+    last: tuple[int, int] = (0, 0)
+    """Line and order of the last time."""
+    last_time: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -78,15 +83,9 @@ class Folds:
         first = of.first.setdefault(signature.id, {})
         known = first.get(key) or next((f for k, f in of.last.get(signature.id, ()) if k == key), None)
         if known is not None:
-            fact = known.fact
-            assert isinstance(fact, LogHit)
-            known.fact = replace(
-                fact,
-                count=fact.count + line.repeats,
-                last_line=number,
-                last_order=order,
-                last_time=line.time if line.time is not None else fact.last_time,
-            )
+            known.again += line.repeats
+            known.last = (number, order)
+            known.last_time = line.time if line.time is not None else known.last_time
             return
         fold = _Fold(
             LogHit(
@@ -194,6 +193,10 @@ class Folds:
                 changes: dict[str, object] = {"where": where}
                 if isinstance(fact, ExceptionSeen) and id(fold) in firsts:
                     changes["first"] = True
+                if isinstance(fact, LogHit) and fold.again:
+                    changes["count"] = fact.count + fold.again
+                    changes["last_line"], changes["last_order"] = fold.last
+                    changes["last_time"] = fact.last_time if fold.last_time is None else fold.last_time
                 out.append(replace(fact, **changes))  # type: ignore[arg-type]
         return sorted(out, key=lambda fact: fact.order)
 

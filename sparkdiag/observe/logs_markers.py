@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from ..facts import Signature
 from .patterns import lazy
 
-__all__ = ["ECHO", "MARKERS", "PHASES", "RESTARTS", "Marker", "is_spoken_code"]
+__all__ = ["MARKERS", "PHASES", "RESTARTS", "Marker", "is_echoed", "is_spoken_code"]
 
 PHASES = ("starting", "loading", "profiling", "capturing", "serving", "stopping")
 
@@ -27,10 +29,13 @@ class Marker:
         """The run has failed: whatever loads afterwards is another one."""
 
 
-_TABLE: tuple[tuple[str, str, str, str | None, str | None, bool, bool], ...] = (
-    # id, anchor, expression, phase after it, phase it stands in, banner, ends
+_TABLE: tuple[tuple[str, str | tuple[str, ...], str, str | None, str | None, bool, bool], ...] = (
+    # id, anchor or anchors, expression, phase after it, phase it stands in, banner, ends
     ("logo", "  version ", r"█.*  version (?P<version>\d\S*)", "starting", None, True, False),
-    ("usage", "usage: ", r"^usage: (?:vllm|sglang|api_server|launch_server)\b", "starting", None, True, False),
+    (
+        "usage", ("usage: vllm", "usage: sglang", "usage: api_server", "usage: launch_server"),
+        r"^usage: (?:vllm|sglang|api_server|launch_server)\b", "starting", None, True, False,
+    ),
     ("api-version", "API server version", r"API server version v?(?P<version>\d\S*)", "starting", None, True, False),
     ("non-default-args", "non-default args:", r"non-default args: \{", "starting", None, True, False),
     ("server-args", "server_args", r"server_args(?:=ServerArgs\(|: ?\{)", "starting", None, True, False),
@@ -56,7 +61,7 @@ _TABLE: tuple[tuple[str, str, str, str | None, str | None, bool, bool], ...] = (
     ("capture-begin", "Capture cuda graph begin", r"Capture cuda graph begin", "capturing", "capturing", False, False),
     ("started", "Application startup complete", r"Application startup complete", "serving", "serving", False, False),
     ("fired-up", "The server is fired up", r"The server is fired up", "serving", "serving", False, False),
-    ("throughput", "generation throughput:", r"Avg generation throughput:", "serving", "serving", False, False),
+    ("throughput", "Avg generation throughput: ", r"Avg generation throughput: ", "serving", "serving", False, False),
     ("decode", "Decode batch", r"Decode batch[.,]", "serving", "serving", False, False),
     ("prefill", "Prefill batch", r"Prefill batch[.,]", "serving", "serving", False, False),
     ("shutdown", "Shutting down", r"INFO: +Shutting down", "stopping", "stopping", False, True),
@@ -74,18 +79,34 @@ MARKERS: dict[str, Marker] = {
 """By the id of the signature that finds each."""
 
 SIGNATURES: tuple[Signature, ...] = tuple(
-    Signature(f"_{name}", (anchor,), expression, pieces=("log",), benign=True)
+    Signature(f"_{name}", (anchor,) if isinstance(anchor, str) else anchor, expression, pieces=("log",), benign=True)
     for name, anchor, expression, *_ in _TABLE
 )
 
 RESTARTS = frozenset({"loading", "profiling"})
 """Phases that no server comes back to: seen after serving or failing, they belong to another run."""
 
-ECHO = lazy(
+_ECHO = lazy(
     r"Received request \S+: |Receive: obj=|Finish: obj=|Generated response |COMMAND=|CRON\[\d+\]: |\bCMD \(|"
     r"prompt: ['\"]|SchedulerOutput\(|bash -c |\bgrep -"
 )
 """What follows these words is what somebody asked or typed, not what happened."""
+_ECHO_WORDS = (
+    "Received request ", "Receive: obj=", "Finish: obj=", "Generated response ", "COMMAND=", "CRON[", "CMD (",
+    "prompt: ", "SchedulerOutput(", "bash -c ", "grep -",
+)  # fmt: skip
+"""A line without any of them needs no look at the expression."""
+
+
+def is_echoed(match: re.Match[str]) -> bool:
+    """The match stands in what somebody asked or typed, which the line only repeats."""
+    line = match.string
+    for word in _ECHO_WORDS:
+        if word in line:
+            echo = _ECHO.search(line)
+            return echo is not None and match.start() >= echo.end()
+    return False
+
 
 _SPOKEN = lazy(r"\s{2,}(?:raise \w|logger\.\w|log\.\w|warnings\.warn|print\(|[rf]{0,2}[\"'])")
 

@@ -8,8 +8,8 @@ from .transcript_clean import plain_lines
 
 __all__ = ["MAX_KEPT_LINE", "STRETCH", "stretches"]
 
-STRETCH = 4 * 1024 * 1024
-"""Bytes of a stretch, whole lines only."""
+STRETCH = 1024 * 1024
+"""Bytes of a stretch, whole lines only: few enough to stay in a processor's cache from one step to the next."""
 
 MAX_KEPT_LINE = 64 * 1024
 """Bytes that are kept of a line that is longer than a stretch."""
@@ -23,7 +23,7 @@ def stretches(chunks: Iterable[bytes]) -> Iterator[str]:
 
 def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Blocks that end with a line; the middle of an endless line is left out."""
-    parts: list[bytes] = []
+    parts: list[bytes | memoryview] = []
     size = 0
     endless = False
     for chunk in chunks:
@@ -36,11 +36,17 @@ def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
         size += len(chunk)
         if size < STRETCH:
             continue
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            parts[-1], rest = memoryview(chunk)[:end], chunk[end:]
+            yield b"".join(parts)
+            parts, size = ([rest] if rest else []), len(rest)
+            continue
         data = b"".join(parts)
         end = data.rfind(b"\n") + 1
         if end:
             yield data[:end]
-            parts, size = ([data[end:]] if end < len(data) else []), len(data) - end
+            parts, size = [data[end:]], len(data) - end
         else:
             parts, size, endless = [data[:MAX_KEPT_LINE]], MAX_KEPT_LINE, True
     if parts:

@@ -7,7 +7,7 @@ an anchor. Only those are then looked up by `str.find`, so that both ways give t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,12 +93,14 @@ class Scanner:
         """
         found: dict[tuple[int, int], re.Match[str] | None] = {}
         cut: set[int] = set()
-        for anchor, owners in self._present(text, large):
+        present = tuple(self._present(text, large))
+        for anchor, owners in present:
             cut |= self._collect(text, anchor, owners, spent, found)
         hits = [(start, owner, match, False) for (start, owner), match in found.items() if match is not None]
         hits.sort(key=_place)
         if cut and spent is not None:
-            hits = self._shortened(text, hits, cut, spent)
+            held = {owner: [anchor for anchor, owners in present if owner in owners] for owner in cut}
+            hits = self._shortened(text, hits, held, spent)
         out: list[Hit] = []
         number = position = 0
         for start, owner, match, skipped in hits:
@@ -161,9 +163,14 @@ class Scanner:
         if len(line) <= MAX_LINE:
             refused.add(_shape(line))
 
-    def _shortened(self, text: str, hits: list[_Found], cut: set[int], spent: Sequence[int]) -> list[_Found]:
-        """The hits, those of signatures that have had enough only as far as they are exact, and the last ones."""
-        room = {owner: MAX_EXACT - spent[owner] for owner in cut}
+    def _shortened(
+        self, text: str, hits: list[_Found], held: Mapping[int, Sequence[str]], spent: Sequence[int]
+    ) -> list[_Found]:
+        """The hits, those of signatures that have had enough only as far as they are exact, and the last ones.
+
+        `held` names the former, each with its anchors that the text holds.
+        """
+        room = {owner: MAX_EXACT - spent[owner] for owner in held}
         kept: list[_Found] = []
         latest: dict[int, int] = {}
         for hit in hits:
@@ -174,16 +181,16 @@ class Scanner:
                     continue
                 latest[owner] = hit[0]
             kept.append(hit)
-        for owner in cut:
-            last = self._last(text, owner)
+        for owner, anchors in held.items():
+            last = self._last(text, owner, anchors)
             if last is not None and last[0] > latest.get(owner, -1):
                 kept.append((last[0], owner, last[1], True))
         return sorted(kept, key=_place)
 
-    def _last(self, text: str, owner: int) -> tuple[int, re.Match[str]] | None:
+    def _last(self, text: str, owner: int, anchors: Sequence[str]) -> tuple[int, re.Match[str]] | None:
         """The last line that a signature matches."""
         best: tuple[int, re.Match[str]] | None = None
-        for anchor in self.signatures[owner].anchors:
+        for anchor in anchors:
             at = text.rfind(anchor)
             while at >= 0:
                 start = _line_start(text, at)
