@@ -280,3 +280,15 @@ def test_blank_lines_are_single_and_the_end_is_one_newline() -> None:
     assert "\n\n\n" not in text
     assert text.endswith("\n")
     assert not text.endswith("\n\n")
+
+
+def test_an_error_that_no_rule_knows_is_quoted_with_its_place() -> None:
+    seen: list[dict[str, object]] = [
+        {"kind": "exception", "type": "EngineDeadError", "message": "see above", "first": False, "source": "a.log:9"},
+        {"kind": "exception", "type": "ZorkError", "message": "no lamp " * 60, "first": True, "source": "a.log:4"},
+    ]
+    said = " ".join(render(report(verdict="inconclusive", facts=tuple(seen))).split())
+    assert said.startswith("inconclusive: no rule knows the error that is in the evidence: ZorkError: no lamp no lamp")
+    assert " ... (a.log:4)" in said[:320]
+    only_echo = " ".join(render(report(verdict="inconclusive", facts=tuple(seen[:1]))).split())
+    assert "EngineDeadError: see above (a.log:9)" in only_echo

@@ -25,6 +25,8 @@ __all__ = [
 
 _ON = {"node": "on the node", "control": "on the control machine", "client": "in the client"}
 _RISK = {"restarts": "restarts the server", "needs-root": "needs root", "may-hang": "can hang the machine"}
+_QUOTED = 200
+"""Characters of an unknown error that the headline quotes."""
 _TO_DO = {"fault": "Fix", "limit": "What helps", "advice": "What to do"}
 _WHERE = {"target": "", "node": "node ", "container": "container ", "rank": "rank ", "run": "run "}
 
@@ -57,7 +59,20 @@ def headline(report: Report) -> str:
     if problem is not None:
         address = next(iter(report.targets.values())) if len(report.targets) == 1 else ""
         return f"inconclusive: {address or problem.what}: {problem.why}"
+    unknown = _unknown_error(report)
+    if unknown is not None:
+        return f"inconclusive: no rule knows the error that is in the evidence: {unknown}"
     return "inconclusive: nothing wrong was seen, and no sign of health either"
+
+
+def _unknown_error(report: Report) -> str | None:
+    """The first exception of a case in which nothing is claimed, with its place; an echo only for want of another."""
+    seen = [fact for fact in report.facts if fact.get("kind") == "exception"]
+    first = next((fact for fact in seen if fact.get("first")), None) or next(iter(seen), None)
+    if first is None:
+        return None
+    words = f"{first['type']}: {first.get('message') or ''}".rstrip(": ")
+    return f"{words if len(words) <= _QUOTED else words[:_QUOTED].rstrip() + ' ...'} ({first['source']})"
 
 
 def summary(report: Report) -> str | None:
