@@ -215,8 +215,9 @@ def supporting_facts(activation: Activation, provenance: dict[int, Activation]) 
 
 
 def _evidence(facts: Iterable[Fact]) -> tuple[Evidence, ...]:
+    """In the order in which it was seen; what only tells which engine this is comes last."""
     out: list[Evidence] = []
-    for fact in sorted(facts, key=lambda f: f.order):
+    for fact in sorted(facts, key=lambda f: (f.kind == "engine", f.order)):
         source = fact.source
         item = Evidence(source.source, source.text, source.line, source.path)
         if source.text and item not in out:
