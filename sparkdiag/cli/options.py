@@ -50,8 +50,8 @@ def add_collecting(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--tools", action="store_true", help="tool calls are meant to work: try one")
     group = parser.add_argument_group("how far to go")
     group.add_argument("--passive", action="store_true", help="generate nothing: health, models and metrics only")
-    group.add_argument("--max-generated", metavar="N", type=_tokens, help="tokens to generate at most (default: 1500)")
-    group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after S seconds (default: 60)")
+    group.add_argument("--max-generated", metavar="N", type=tokens, help="tokens to generate at most (default: 1500)")
+    group.add_argument("--timeout", metavar="S", type=seconds, help="stop after S seconds (default: 60)")
     group.add_argument("--save", metavar="DIR", help="save the evidence, secrets removed, for replay")
     group.add_argument("--anonymize", action="store_true", help="number hosts and addresses in the report and --save")
 
@@ -71,7 +71,7 @@ def library_arguments(options: argparse.Namespace) -> dict[str, object]:
     if options.ssh:
         given["ssh"] = tuple(options.ssh)
     if options.api_key_env is not None:
-        given["api_key"] = _api_key(options.api_key_env)
+        given["api_key"] = api_key_option(options.api_key_env)
     from .progress import progress_line
 
     drawn = progress_line()
@@ -80,7 +80,7 @@ def library_arguments(options: argparse.Namespace) -> dict[str, object]:
     return given
 
 
-def _api_key(name: str) -> str:
+def api_key_option(name: str) -> str:
     """The key in an environment variable. A name that does not look like one may be a key: it is not repeated."""
     value = os.environ.get(name)
     if value:
@@ -105,13 +105,13 @@ def _one_of(text: str, known: tuple[str, ...], what: str) -> str:
     return text
 
 
-def _tokens(text: str) -> int:
+def tokens(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise argparse.ArgumentTypeError(f"'{text}' is no number of tokens")
     return int(text)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", text) or float(text) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds above 0")
     return float(text)

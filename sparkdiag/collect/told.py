@@ -9,9 +9,20 @@ from typing import Any
 
 from ..capture import Item
 
-__all__ = ["generated", "is_sglang", "keeps_special_tokens", "model_name", "seems_frozen", "tools_are_meant"]
+__all__ = [
+    "busy",
+    "generated",
+    "is_sglang",
+    "is_vllm_or_sglang",
+    "keeps_special_tokens",
+    "model_name",
+    "seems_frozen",
+    "tools_are_meant",
+]
 
 _RUNNING = re.compile(r"^(?:vllm:num_requests_running|sglang:num_running_reqs)(?:\{[^}\n]*\})?\s+([-+0-9.eE]+)", re.M)
+_WAITING = re.compile(r"^(?:vllm:num_requests_waiting|sglang:num_queue_reqs)(?:\{[^}\n]*\})?\s+([-+0-9.eE]+)", re.M)
+_GENERATED = re.compile(r"^(?:vllm|sglang):generation_tokens_total(?:\{[^}\n]*\})?\s+([-+0-9.eE]+)", re.M)
 _TOKENS = re.compile(r"^((?:vllm|sglang):(?:prompt|generation)_tokens_total(?:\{[^}\n]*\})?)\s+([-+0-9.eE]+)", re.M)
 
 
@@ -51,6 +62,36 @@ def keeps_special_tokens(items: Sequence[Item]) -> bool:
 
 def is_sglang(items: Sequence[Item]) -> bool:
     return bool(_data(items, "model-info")) or "max_total_num_tokens" in _data(items, "server-info")
+
+
+def is_vllm_or_sglang(items: Sequence[Item]) -> bool:
+    """They take keys that OpenAI's API does not have, also behind a proxy that lets their metrics through."""
+    metrics = next((item.text for item in items if item.probe == "metrics" and item.status == "ok"), "")
+    return keeps_special_tokens(items) or bool(_TOKENS.search(metrics) or _RUNNING.search(metrics))
+
+
+_LOADS = ("num_running_reqs", "running_reqs", "num_reqs", "load")
+"""What versions of SGLang call the requests at hand in the internal state of their server info."""
+
+
+def busy(items: Sequence[Item]) -> str | None:
+    """That others are being served, in words; None where nothing says so."""
+    samples = [item.text for item in items if item.probe in ("metrics", "metrics-again") and item.status == "ok"]
+    running = max((_sum(_RUNNING, text) for text in samples), default=0.0)
+    waiting = max((_sum(_WAITING, text) for text in samples), default=0.0)
+    states = _data(items, "server-info").get("internal_states")
+    for state in states if isinstance(states, list) and not samples else ():
+        known = [state.get(name) for name in _LOADS] if isinstance(state, dict) else []
+        running += next((value for value in known if isinstance(value, int) and not isinstance(value, bool)), 0)
+    if running or waiting:
+        return f"{running + waiting:g} request{'s are' if running + waiting != 1 else ' is'} being served here"
+    if len(samples) >= 2 and _sum(_GENERATED, samples[-1]) - _sum(_GENERATED, samples[0]) > _OWN:
+        return "tokens are being generated here for somebody else"
+    return None
+
+
+_OWN = 3
+"""SGLang's health route generates a token itself."""
 
 
 def tools_are_meant(items: Sequence[Item]) -> bool:

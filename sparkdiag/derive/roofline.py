@@ -52,9 +52,9 @@ def rooflines(facts: Sequence[Fact]) -> list[Fact]:
     """
     out: list[Fact] = []
     for loaded in facts:
-        if loaded.kind != "log" or loaded.get("signature") not in _SIZED or loaded.where.rank not in (None, "TP0"):
+        if not _tells_size(loaded) or loaded.where.rank not in (None, "TP0"):
             continue
-        weights = _number(loaded, "gib") or _number(loaded, "size")
+        weights = _number(loaded, "gib") or _number(loaded, "size") or _number(loaded, "weights_gib")
         if weights is None or weights <= 0.1 or any(other.where.joins(loaded.where) for other in out):
             continue
         made = _roofline(loaded, weights, facts)
@@ -66,6 +66,12 @@ def rooflines(facts: Sequence[Fact]) -> list[Fact]:
         made = None if named is None or size is None else _roofline(named, size, facts, estimated=True)
         out += [made] if made is not None else []
     return [*out, Looked(probe="roofline", where=out[0].where, source=out[0].source)] if out else []
+
+
+def _tells_size(fact: Fact) -> bool:
+    if fact.kind == "metrics":
+        return fact.get("weights_gib") is not None
+    return fact.kind == "log" and fact.get("signature") in _SIZED
 
 
 _PARAMETERS = re.compile(r"(?<![\d.A-Za-z])(?P<size>\d+(?:\.\d+)?)B(?![a-z])", re.IGNORECASE)
@@ -145,6 +151,8 @@ def _measured(base: Fact, facts: Sequence[Fact]) -> Iterator[tuple[float, Fact]]
             tokens, seconds = _number(fact, "completion_tokens"), timed.get(fact.order)
             if tokens is not None and tokens >= 64 and seconds and seconds >= 2:
                 yield tokens / seconds, fact
+        elif fact.kind == "bench" and not fact.get("others") and (speed := _number(fact, "tokens_per_s")):
+            yield speed, fact
 
 
 def _names(fact: Fact, key: str) -> bool:
@@ -171,6 +179,8 @@ def _kind_of(names: Sequence[str], facts: Sequence[Fact]) -> tuple[bool | None, 
 def _speculates(fact: Fact) -> bool:
     if fact.kind == "launch":
         return any(fact.get(f"flag.{name}") is not None for name in ("speculative_config", "speculative_algorithm"))
+    if fact.kind == "bench":
+        return fact.get("accepted_by") not in (None, "no speculation")
     return fact.kind == "log" and fact.get("signature") == "spec-window"
 
 

@@ -19,6 +19,7 @@ _ENOUGH = 20
 def drafting(facts: Sequence[Fact]) -> list[Fact]:
     """One Drafting for the evidence, where it shows speculation at work or set up."""
     windows = [f for f in facts if f.kind == "log" and f.get("signature") in _WINDOWS]
+    windows += [f for f in facts if f.kind == "bench" and not f.get("others")]
     windows = [f for f in windows if _rate(f) is not None and (_number(f, "drafted") or _ENOUGH) >= _ENOUGH]
     counters = [f for f in facts if f.kind == "metrics" and (_number(f, "draft_tokens") or 0) >= _ENOUGH]
     launch = next((f for f in facts if f.kind == "launch" and _depth_of(f) is not None), None)
@@ -101,6 +102,8 @@ def _depth_of(launch: Fact) -> int | None:
 
 def _rate(fact: Fact) -> float | None:
     """Accepted over drafted tokens, 0 to 1."""
+    if fact.kind == "bench":
+        return _number(fact, "acceptance")
     percent = _number(fact, "rate")
     if percent is not None:
         return percent if fact.get("signature") == "sglang-decode" else round(percent / 100, 4)
@@ -109,6 +112,8 @@ def _rate(fact: Fact) -> float | None:
 
 
 def _first_position(fact: Fact) -> float | None:
+    if fact.kind == "bench":
+        return _number(fact, "first_position")
     text = fact.get("positions")
     if not isinstance(text, str):
         return None
@@ -119,16 +124,23 @@ def _first_position(fact: Fact) -> float | None:
 
 
 def _positions(fact: Fact) -> int | None:
+    if fact.kind == "bench":
+        depth = _number(fact, "depth")
+        return None if depth is None else round(depth)
     text = fact.get("positions")
     return len([part for part in text.split(",") if part.strip()]) if isinstance(text, str) else None
 
 
 def _length(fact: Fact) -> float | None:
-    return _number(fact, "acceptance_length" if fact.kind == "metrics" else "length")
+    names = {"metrics": "acceptance_length", "bench": "accepted_length"}
+    return _number(fact, names.get(fact.kind, "length"))
 
 
 def _steps(window: Fact, facts: Sequence[Fact]) -> float | None:
-    """Steps a second that one request got in a window."""
+    """Steps a second that one request got in a window. A grammar costs steps of its own, so such a workload tells
+    none of the engine's."""
+    if window.kind == "bench":
+        return _number(window, "steps_per_s") if window.get("workload") != "structured" else None
     length, accepted = _number(window, "length"), _number(window, "accepted_tps")
     if length is None:
         return None

@@ -34,7 +34,7 @@ def sums(facts: Sequence[Fact]) -> list[Fact]:
         from .memory import memory_budgets
 
         out += memory_budgets(facts)
-    if signatures & _WINDOWS or "drafter" in kinds or any(_drafts(fact) for fact in facts):
+    if signatures & _WINDOWS or kinds & {"drafter", "bench"} or any(_drafts(fact) for fact in facts):
         from .speculation import drafting
 
         out += drafting(facts)
@@ -42,10 +42,18 @@ def sums(facts: Sequence[Fact]) -> list[Fact]:
         from .tenancy import tenancies
 
         out += tenancies(facts)
-    if signatures & _SPEEDS or any(fact.kind == "http" and _slow(fact.get("seconds")) for fact in facts):
+    if (
+        signatures & _SPEEDS
+        or "bench" in kinds
+        or any(fact.kind == "http" and _slow(fact.get("seconds")) for fact in facts)
+    ):
         from .roofline import rooflines
 
         out += rooflines(facts)
+    if "bench" in kinds:
+        from .bench import bench_compared
+
+        out += bench_compared([*facts, *out])
     return out
 
 

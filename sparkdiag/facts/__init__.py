@@ -76,6 +76,8 @@ KINDS: dict[str, str] = {
     "drafter": "sums:Drafter",
     "drafting": "sums:Drafting",
     "roofline": "sums:Roofline",
+    "bench": "bench:BenchRun",
+    "bench-compared": "bench:BenchCompared",
     "tenancy": "sums:Tenancy",
     "config": "model:ModelConfig",
     "files": "model:ModelFiles",

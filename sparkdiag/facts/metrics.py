@@ -27,6 +27,10 @@ class MetricsSample(Fact):
     drafts: float | None = None
     draft_tokens: float | None = None
     accepted_tokens: float | None = None
+    accepted_first: float | None = None
+    """Of these, at the first drafted position."""
+    verify_calls: float | None = None
+    """SGLang: steps that verified drafts."""
     acceptance_length: float | None = None
     """Mean accepted length with the bonus token: 1 + accepted / drafts."""
     draft_acceptance: float | None = None
@@ -35,6 +39,8 @@ class MetricsSample(Fact):
     num_gpu_blocks: float | None = None
     block_size: float | None = None
     cache_dtype: str | None = None
+    weights_gib: float | None = None
+    """Weights of one rank, where the engine tells it (SGLang)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,8 @@ def observe_capture(capture: Capture, signatures: Sequence[Signature]) -> list[F
         where = replace(where, turn=turn) if isinstance(turn, str) else where
         if item.status == "skipped" or (_is_text(item) and item.status == "ok"):
             continue
+        if item.probe == "bench" and item.status == "ok":
+            continue  # timed, not read as a reply: its cap is meant to be reached
         ran = item.asked.get("command") and where.node is not None
         printed = item.probe == "launch" or item.asked.get("command") or not _is_http(item)
         if ran or (printed and item.status in ("ok", "exit-error") and item.probe not in _BELOW):
@@ -46,6 +48,10 @@ def observe_capture(capture: Capture, signatures: Sequence[Signature]) -> list[F
         from .logit import logit_fact
 
         facts += logit_fact(capture.items, _ORDER_STEP)
+    if any(item.probe == "bench" for item in capture.items):
+        from .bench import bench_runs
+
+        facts += bench_runs(capture.items, places, _ORDER_STEP)
     facts += _answers(capture)
     return sorted(facts, key=lambda fact: fact.order)
 

@@ -24,13 +24,17 @@ _NAMES = {
     "drafts": ("vllm:spec_decode_num_drafts_total",),
     "draft_tokens": ("vllm:spec_decode_num_draft_tokens_total",),
     "accepted_tokens": ("vllm:spec_decode_num_accepted_tokens_total",),
+    "verify_calls": ("sglang:spec_verify_calls_total",),
 }
 """Summed over the engines of one server."""
 
 _LARGEST = {
     "kv_cache_usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
     "acceptance_length": ("sglang:spec_accept_length",),
+    "weights_gib": ("sglang:weight_memory_usage_gb",),
 }
+
+_PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 
 MAX_LINES = 200_000
 
@@ -77,6 +81,8 @@ def observe_metrics(
             sums[largest[name]] = max(sums.get(largest[name], 0.0), value)
         elif name == "vllm:cache_config_info":
             cache.update(labels)
+        elif name == _PER_POSITION and labels.get("position") == "0":
+            sums["accepted_first"] = sums.get("accepted_first", 0.0) + value
     if engine is None:
         return []
     drafts, accepted, drafted = sums.get("drafts"), sums.get("accepted_tokens"), sums.get("draft_tokens")
@@ -95,12 +101,15 @@ def observe_metrics(
         drafts=drafts,
         draft_tokens=drafted,
         accepted_tokens=accepted,
+        accepted_first=sums.get("accepted_first"),
+        verify_calls=sums.get("verify_calls"),
         acceptance_length=None if length is None else round(length, 3),
         draft_acceptance=round(accepted / drafted, 4) if drafted and accepted is not None else None,
         gpu_memory_utilization=_float(cache.get("gpu_memory_utilization")),
         num_gpu_blocks=_float(cache.get("num_gpu_blocks")),
         block_size=_float(cache.get("block_size")),
         cache_dtype=cache.get("cache_dtype"),
+        weights_gib=sums.get("weights_gib"),
         where=where,
         order=order,
         time=time,

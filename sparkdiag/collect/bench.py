@@ -1,0 +1,156 @@
+"""A bench: named workloads one after the other, each sent once as a timed stream, a sample of /metrics between them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..capture import Item
+from . import requests, told
+from .http import Ask, Session
+from .passive import passive_items
+from .settings import Settings
+from .workloads import WARM_UP, Workload, workload_body
+
+__all__ = ["METRICS", "RUN", "BenchPlan", "Tell", "collect_bench"]
+
+RUN = "bench"
+METRICS = "bench-metrics"
+"""Probes of the items; `asked.workload` names the workload, and `warm-up` is none of them."""
+
+Tell = Callable[[str, int, int, float], None]
+"""What runs now, its number from 1, of how many, for how many seconds so far."""
+
+_WARM_UP_TOKENS = 32
+_FEWEST = 24
+"""A stream of fewer tokens than this tells no speed."""
+_SHARE = 0.8
+"""Of the time that a workload has, what it is planned to take: a slow spell must not cut it off."""
+_SETTLE = 0.3
+"""Seconds after a stream's end until the engine's counters hold all of it."""
+_TICK = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class BenchPlan:
+    """What to measure."""
+
+    workloads: tuple[Workload, ...]
+    over_traffic: bool = False
+    """Measure although others are being served."""
+
+
+@dataclass(slots=True)
+class _Pace:
+    """How fast the server is, as far as it is known: it sets how many tokens fit into the time."""
+
+    left: int
+    """Tokens that may still be generated."""
+    tokens_per_s: float | None = None
+    items: list[Item] = field(default_factory=list)
+
+    def note(self, item: Item, granted: int) -> None:
+        """Whole requests count, prefill included: a little too slow is on the safe side."""
+        counts = re.findall(r'"completion_tokens":\s?(\d{1,7})', item.text[-4000:])
+        used = min(int(counts[-1]), granted) if counts else granted
+        self.left -= used if item.status == "ok" else 0
+        if item.status == "ok" and item.took and used >= 8 and not item.truncated:
+            self.tokens_per_s = used / item.took
+
+    def tokens(self, seconds: float, workloads: int) -> int:
+        """For the next of so many workloads that are left, each with so many seconds. Where they do not reach for all,
+        the first are measured."""
+        share = min(self.left, max(_FEWEST, self.left // workloads))
+        return share if self.tokens_per_s is None else min(share, int(self.tokens_per_s * seconds * _SHARE))
+
+
+async def collect_bench(settings: Settings, plan: BenchPlan, add: Callable[[list[Item]], None], tell: Tell) -> None:
+    """Hands its items to `add` as they come, so that an interrupt loses none: the passive tier, a warm-up, then for
+    each workload a `bench` with a `bench-metrics` before and after it. What was not sent says why."""
+    async with Session(settings) as session:
+        tell("a look at the server", 0, len(plan.workloads), 0.0)
+        items = await passive_items(session)
+        add(items)
+        refused = _refused(items, plan)
+        if refused is not None:
+            add([session.skipped(RUN, refused)])
+            return
+        model = told.model_name(items, settings.model)
+        extras = told.is_vllm_or_sglang(items)
+        pace = _Pace(settings.max_generated)
+        counted = any(item.probe == "metrics" and item.status == "ok" for item in items)
+        warm = await _send(session, WARM_UP, min(_WARM_UP_TOKENS, pace.left), model, extras, (0, plan), tell, 0.5)
+        add([warm])
+        if warm.status != "ok":
+            add([session.skipped(RUN, f"the warm-up was not answered: {warm.why or warm.code or warm.status}")])
+            return
+        pace.note(warm, _WARM_UP_TOKENS)
+        add(await _sample(session, "warm-up", counted))
+        for number, workload in enumerate(plan.workloads, 1):
+            remaining = len(plan.workloads) - number + 1
+            share = (session.left() - 1) / remaining
+            tokens = pace.tokens(share, remaining)
+            notes = {"workload": workload.name, "about": workload.about}
+            if tokens < _FEWEST or share < 1:
+                why = f"{max(tokens, 0)} tokens fit into what is left of the time and of the {settings.max_generated}"
+                add([session.item(RUN, "skipped", asked=notes, why=why, at=round(session.now(), 4))])
+                continue
+            run = await _send(session, workload, tokens, model, extras, (number, plan), tell, 1 / remaining)
+            add([run])
+            pace.note(run, tokens)
+            add(await _sample(session, workload.name, counted))
+
+
+async def _send(
+    session: Session,
+    workload: Workload,
+    tokens: int,
+    model: str | None,
+    extras: bool,
+    place: tuple[int, BenchPlan],
+    tell: Tell,
+    share: float,
+) -> Item:
+    number, plan = place
+    ask = Ask(
+        RUN,
+        requests.CHAT,
+        workload_body(workload, model, tokens, extras=extras),
+        max(1.0, (session.left() - 1) * share),
+        {"workload": workload.name, "about": workload.about},
+    )
+    ticking = asyncio.create_task(_tick(tell, workload.name, number, len(plan.workloads), session))
+    try:
+        return await session.send(ask)
+    finally:
+        ticking.cancel()
+
+
+async def _tick(tell: Tell, name: str, number: int, of: int, session: Session) -> None:
+    began = session.now()
+    while True:
+        tell(name, number, of, session.now() - began)
+        await asyncio.sleep(_TICK)
+
+
+async def _sample(session: Session, workload: str, counted: bool) -> list[Item]:
+    """The counters after this workload, and before the next; none where there are no metrics."""
+    if not counted:
+        return []
+    await asyncio.sleep(max(0.0, min(_SETTLE, session.left() - 0.5)))
+    return [await session.send(Ask(METRICS, "/metrics", notes={"workload": workload}))]
+
+
+def _refused(items: Sequence[Item], plan: BenchPlan) -> str | None:
+    reached = next((item for item in items if item.probe == "tcp-api"), None)
+    if reached is not None and reached.status != "ok":
+        return f"the port cannot be reached: {reached.why}"
+    frozen = told.seems_frozen(items)
+    if frozen is not None:
+        return frozen
+    busy = told.busy(items)
+    if busy is not None and not plan.over_traffic:
+        return f"{busy}; a bench would slow them down and measure them as well (--over-traffic runs it all the same)"
+    return None
