@@ -11,13 +11,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "rules": ("rules", "list, check, show or compile the rules"),
     "explain": ("explain", "what a rule or a diagnosis means, when it is named, and what to do"),
     "bench": ("bench", "tokens per second on named workloads, against the bandwidth"),
+    "plan": ("plan", "a complete launch for a model, from its own files"),
     "commands": ("commands", "what is run on a node, as one script to run by hand"),
     "why": ("why", "why a rule or a diagnosis was named on the evidence"),
     "why-not": ("why", "why a rule or a diagnosis was not named on the evidence"),
 }
 """Verb to its module in this package and its line in --help."""
 
-PLANNED = ("lint", "plan", "diff", "verify", "record", "watch", "serve", "mcp")
+PLANNED = ("lint", "diff", "verify", "record", "watch", "serve", "mcp")
 
 PLANNED_OPTIONS: dict[str, str] = {
     "--ask": "asking questions",

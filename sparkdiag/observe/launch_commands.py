@@ -20,7 +20,7 @@ MAX_COMMANDS = 400
 _SECRET = lazy(r"\[secret: [^\]\n]{1,60}\]")
 _NBSP = "\u00a0"
 _ASSIGNMENT = lazy(r"([A-Za-z_]\w*)\+?=(.*)\Z", re.S)
-_DIRECTIVE = lazy(r"(?P<key>[A-Z][a-z][A-Za-z]+)=(?P<value>.*)\Z")
+_DIRECTIVE = lazy(r"(?P<key>[A-Z][a-z][A-Za-z]+)=(?P<value>.*)\Z", re.S)
 _SYSTEMD = words_of(
     "Restart RestartSec TimeoutStartSec TimeoutStopSec User Group Type KillMode PrivateTmp RemoveIPC LimitMEMLOCK "
     "After Requires Wants WantedBy EnvironmentFile WorkingDirectory MemoryMax OOMScoreAdjust"
