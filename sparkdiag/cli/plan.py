@@ -9,7 +9,7 @@ import re
 from ..errors import UsageError
 from .output import check_output, emit, emit_json, page
 
-USAGE = "MODEL [--nodes 1|2] [--runtime vllm|sglang|sparkrun] [options]"
+USAGE = "MODEL [--nodes 1|2] [--runtime RUNTIME] [options]"
 DESCRIPTION = """\
 Works out a launch for a model on one Spark or two: what it is, whether it fits,
 with how much KV cache, which parsers, and the commands, units or recipe, each
