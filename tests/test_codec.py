@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from sparkdiag.infer.codec import from_data, to_data
+from sparkdiag.infer.codec import from_compiled, to_data
 from sparkdiag.infer.engine import Engine
 from sparkdiag.infer.python_engine import PythonEngine
 from sparkdiag.infer.rulebook import load_texts, render
@@ -13,7 +11,7 @@ from tests.random_rulebooks import Maker, case
 
 
 def again(book: Rulebook) -> Rulebook:
-    return from_data(json.loads(render(to_data(book))))
+    return from_compiled(render(to_data(book)).encode())
 
 
 def test_random_rulebooks_come_back_equal() -> None:

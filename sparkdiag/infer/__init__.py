@@ -9,7 +9,7 @@ from ..diagnosis import Diagnosis, NextProbe, Problem, Suppressed
 from ..errors import EngineError
 from ..facts import Fact
 from .conditions import Memory
-from .engine import Engine, Result
+from .engine import Result, Runner
 from .engines import make_engine
 from .probes import next_probes
 from .python_engine import PythonEngine
@@ -34,7 +34,7 @@ class Inference:
     result: Result
 
 
-def infer(facts: Sequence[Fact], book: Rulebook, engine: Engine, not_run: dict[str, str] | None = None) -> Inference:
+def infer(facts: Sequence[Fact], book: Rulebook, engine: Runner, not_run: dict[str, str] | None = None) -> Inference:
     """Run the rules over the facts. An engine that fails is replaced by the Python engine, and the report says so."""
     problems: list[Problem] = []
     name = engine.name

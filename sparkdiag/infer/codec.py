@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..facts import Signature
+from .index import Index
 from .rules import (
     AvoidTemplate,
     Condition,
@@ -45,6 +48,7 @@ def to_data(book: Rulebook) -> dict[str, Any]:
     return {
         "format": 1,
         "hash": book.hash,
+        "index": book.index.data,
         "rules": [_plain(rule) for rule in book.rules],
         "diagnoses": [_plain(entry) for entry in book.diagnoses.values()],
         "findings": [_plain(entry) for entry in book.findings.values()],
@@ -53,24 +57,71 @@ def to_data(book: Rulebook) -> dict[str, Any]:
     }
 
 
-def from_data(data: dict[str, Any]) -> Rulebook:
-    """The inverse of to_data, unchecked: the data was checked when it was compiled."""
-    rules = tuple(_rule(item) for item in data["rules"])
+_Entry = TypeVar("_Entry")
+
+
+class Lines(Mapping[str, _Entry]):
+    """Entries of one section by id, each read from its line when it is first asked for."""
+
+    def __init__(self, lines: Iterable[bytes], make: Callable[[dict[str, Any]], _Entry]) -> None:
+        self._lines = {line[_ID : line.index(b'"', _ID)].decode(): line for line in lines}
+        self._make = make
+        self._made: dict[str, _Entry] = {}
+
+    def __getitem__(self, name: str) -> _Entry:
+        entry = self._made.get(name)
+        if entry is None:  # of two threads that get here, the first one's entry is everybody's: it has an identity
+            entry = self._made.setdefault(name, self._make(json.loads(self._lines[name])))
+        return entry
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._lines
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+
+_ID = len(b'{"id":"')
+
+
+def from_compiled(data: bytes) -> Rulebook:
+    """The rulebook that rulebook.render wrote, unchecked: it was checked when it was compiled.
+
+    Hundreds of rules would take longer to make than most cases take to judge, and a case touches few of them.
+    """
+    head: list[bytes] = []
+    sections: dict[str, list[bytes]] = {}
+    lines: list[bytes] | None = None
+    for line in data.split(b"\n"):
+        if lines is None and line[-2:] == b":[":
+            lines = sections[line[1:-3].decode()] = []
+        elif lines is None:
+            head.append(line)
+        elif line[:1] == b"{":
+            lines.append(line.rstrip(b","))
+        elif line[:1] == b"]":
+            lines = None
+    about = json.loads(b"".join(head).rstrip(b",") + b"}")
     return Rulebook(
-        rules=rules,
-        diagnoses={item["id"]: _diagnosis(item) for item in data["diagnoses"]},
-        findings={item["id"]: FindingEntry(**item) for item in data["findings"]},
-        signatures={item["id"]: _signature(item) for item in data["signatures"]},
-        probes={item["id"]: ProbeEntry(**{**item, "supplies": tuple(item["supplies"])}) for item in data["probes"]},
-        hash=data["hash"],
-        by_id={rule.id: rule for rule in rules},
+        by_id=Lines(sections["rules"], _rule),
+        diagnoses=Lines(sections["diagnoses"], _diagnosis),
+        findings=Lines(sections["findings"], lambda item: FindingEntry(**item)),
+        signatures=Lines(sections["signatures"], _signature),
+        probes=Lines(sections["probes"], lambda item: ProbeEntry(**{**item, "supplies": tuple(item["supplies"])})),
+        index=Index(about["index"]),
+        hash=about["hash"],
     )
 
 
 def _signature(item: dict[str, Any]) -> Signature:
-    tuples: dict[str, Any] = {k: tuple(item[k]) for k in ("anchors", "pieces") if k in item}
-    tuples["captures"] = tuple((a, b) for a, b in item.get("captures", ()))
-    return Signature(**{**item, **tuples})
+    """By position: every text is looked at for all of them."""
+    get = item.get
+    captures = tuple((a, b) for a, b in get("captures", ()))
+    pieces = tuple(get("pieces", ("log",)))
+    return Signature(item["id"], tuple(item["anchors"]), item["regex"], captures, pieces, get("benign", False))
 
 
 def _test(item: list[Any]) -> Test:
@@ -83,7 +134,7 @@ def _test(item: list[Any]) -> Test:
 
 
 def _pattern(item: dict[str, Any]) -> Pattern:
-    """By position: a rulebook has thousands, and each start reads them all."""
+    """By position: a rulebook has thousands."""
     get = item.get
     return Pattern(
         item["kind"],

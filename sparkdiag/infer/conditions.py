@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -238,6 +238,18 @@ KEYS = {"finding": "id", "log": "signature", "looked": "probe"}
 
 Slot = tuple[str, Scalar | None]
 """A kind, with the value of its discriminating field where a pattern asks for one."""
+
+
+def slots_of(facts: Iterable[Fact]) -> set[Slot]:
+    """All slots that these facts stand in: Memory.slots without the memory."""
+    out: set[Slot] = set()
+    for fact in facts:
+        out.add((fact.kind, None))
+        key = KEYS.get(fact.kind)
+        value = None if key is None else fact.get(key)
+        if isinstance(value, (str, int, float)):
+            out.add((fact.kind, value))
+    return out
 
 
 def slot_of(pattern: Pattern) -> Slot:

@@ -33,16 +33,20 @@ class Result:
     """Sentences on what was left undone because the evidence was too much."""
 
 
-class Engine(Protocol):
-    """A forward chainer: rules go in once, facts as often as wanted."""
+class Runner(Protocol):
+    """A forward chainer that has its rules."""
 
     name: str
 
-    def load(self, rules: Sequence[Rule]) -> None:
-        """Take the rules, with their strata. EngineError if they cannot be taken."""
-
     def run(self, facts: Sequence[Fact]) -> Result:
         """The closure of the facts under the rules. EngineError if the run cannot be finished."""
+
+
+class Engine(Runner, Protocol):
+    """A forward chainer: rules go in once, facts as often as wanted."""
+
+    def load(self, rules: Sequence[Rule]) -> None:
+        """Take the rules, with their strata. EngineError if they cannot be taken."""
 
     def close(self) -> None:
         """Give back what load took."""

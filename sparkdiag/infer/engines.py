@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 from ..errors import EngineError, UsageError
-from .engine import Engine
+from ..facts import Fact
+from .conditions import slots_of
+from .engine import Engine, Result
 from .python_engine import PythonEngine
 from .rules import Rulebook
 
@@ -14,44 +17,85 @@ NAMES = ("auto", "durable", "python")
 MAX_KEPT = 16
 """Loaded engines that are kept: a process uses the shipped rulebook and perhaps a few of its own."""
 
+MAX_LOADS = 8
+"""Loads of one engine with ever more rules; the next one is with all of them."""
+
 
 def make_engine(name: str, book: Rulebook) -> tuple[Engine, str | None]:
     """The engine, loaded with the rulebook, and why it is not the one asked for, if it is not. The caller closes it.
 
     `auto` takes durable-rules where it is installed, `python` otherwise.
     """
+    engine, note = _empty_engine(name)
+    try:
+        engine.load(book.rules)
+    except EngineError as error:
+        engine, note = PythonEngine(), _instead(name, error)
+        engine.load(book.rules)
+    return engine, note
+
+
+def _empty_engine(name: str) -> tuple[Engine, str | None]:
     if name not in NAMES:
         raise UsageError(f"'{name}' is no rule engine; there are {', '.join(NAMES)}")
-    note = None
-    if name != "python":
-        try:
-            from .durable_engine import DurableEngine
+    if name == "python":
+        return PythonEngine(), None
+    try:
+        from .durable_engine import DurableEngine
 
-            engine: Engine = DurableEngine()
-            engine.load(book.rules)
-        except (ImportError, EngineError) as error:
-            note = f"durable-rules cannot be used here ({error}); the Python engine was used"
-        else:
-            return engine, None
-    spare = PythonEngine()
-    spare.load(book.rules)
-    return spare, note if name == "durable" else None
+        return DurableEngine(), None
+    except (ImportError, EngineError) as error:
+        return PythonEngine(), _instead(name, error)
 
 
-_kept: dict[tuple[str, str], tuple[Engine, str | None]] = {}
+def _instead(name: str, error: Exception) -> str | None:
+    """Said only to those who asked for it by its name."""
+    return f"durable-rules cannot be used here ({error}); the Python engine was used" if name == "durable" else None
+
+
+class OnDemand:
+    """An engine that is loaded with the rules that evidence can reach, and with more when other evidence comes.
+
+    What cannot fire changes no result, and most evidence reaches few rules. Its engine is shared between callers and
+    threads, so nobody closes it: one that is replaced gives back what it holds once its last caller lets go of it.
+    """
+
+    def __init__(self, name: str, book: Rulebook) -> None:
+        self._asked, self._book = name, book
+        self._engine, self.note = _empty_engine(name)
+        self.name = self._engine.name
+        self._loaded: set[str] = set()
+        self._loads = 0
+        self._lock = threading.Lock()
+
+    def run(self, facts: Sequence[Fact]) -> Result:
+        """The same result as with all rules. EngineError if they cannot be loaded, or the run cannot be finished."""
+        wanted = self._book.index.reachable(slots_of(facts))
+        with self._lock:
+            if not wanted <= self._loaded:
+                self._load(wanted | self._loaded)
+            engine = self._engine
+        return engine.run(facts)
+
+    def _load(self, names: set[str]) -> None:
+        if self._loads >= MAX_LOADS:  # evidence of all kinds comes along here
+            names = set(self._book.by_id)
+        engine, _ = _empty_engine(self._asked)
+        engine.load([self._book.by_id[name] for name in sorted(names)])
+        self._engine, self._loaded = engine, names
+        self._loads += 1
+
+
+_kept: dict[tuple[str, str], OnDemand] = {}
 _lock = threading.Lock()
 
 
-def engine_for(name: str, book: Rulebook) -> tuple[Engine, str | None]:
-    """make_engine, kept by name and rulebook: loading costs more than a small run.
-
-    The engine is shared between callers and threads, so nobody closes it. One that is pushed out gives back
-    what it holds once the last caller lets go of it.
-    """
+def engine_for(name: str, book: Rulebook) -> tuple[OnDemand, str | None]:
+    """The engine of a name for a rulebook, kept, and why it is not the one asked for, if it is not."""
     key = (name, book.hash)
     with _lock:
-        found = _kept.pop(key, None) or make_engine(name, book)
+        found = _kept.pop(key, None) or OnDemand(name, book)
         _kept[key] = found
         while len(_kept) > MAX_KEPT:
             del _kept[next(iter(_kept))]
-        return found
+        return found, found.note

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..diagnosis import Diagnosis, NextProbe
-from .conditions import Memory, Slot, slot_of
+from .conditions import Memory
 from .rules import ProbeEntry, Rule, Rulebook
 from .why import RuleState, rule_state
 
@@ -69,28 +69,9 @@ def supplier(book: Rulebook, name: str) -> ProbeEntry | None:
 
 def _touched(book: Rulebook, memory: Memory) -> list[Rule]:
     """Rules of diagnoses with a positive part that may be true: a cheap way to pass over most."""
-    index = _index(book)
-    numbers = {number for slot in memory.slots() for number in index.get(slot, ())}
-    return [rule for number in sorted(numbers) if _may_be_partly_true(rule := book.rules[number], memory)]
+    rules = (book.by_id[name] for name in book.index.touched(memory.slots()))
+    return [rule for rule in rules if _may_be_partly_true(rule, memory)]
 
 
 def _may_be_partly_true(rule: Rule, memory: Memory) -> bool:
     return any(p.count or memory.alpha(p).facts for variant in rule.when.variants for p in variant.positive)
-
-
-_indexed: tuple[Rulebook, dict[Slot, list[int]]] | None = None
-"""The last rulebook asked for, with its index: there is hardly ever another one in a process."""
-
-
-def _index(book: Rulebook) -> dict[Slot, list[int]]:
-    """Which rules of diagnoses, by their numbers, ask for facts of a slot."""
-    global _indexed
-    last = _indexed
-    if last is None or last[0] is not book:
-        slots: dict[Slot, list[int]] = {}
-        for number, rule in enumerate(book.rules):
-            if "." in rule.concludes:
-                for slot in {slot_of(p) for variant in rule.when.variants for p in variant.positive}:
-                    slots.setdefault(slot, []).append(number)
-        last = _indexed = (book, slots)
-    return last[1]

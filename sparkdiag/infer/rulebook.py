@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import RuleError
 from ..facts import Signature
-from .codec import from_data
+from .codec import from_compiled
+from .index import Index
 from .rules import Condition, DiagnosisEntry, FindingEntry, Pattern, ProbeEntry, Rule, Rulebook, Variant
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def shipped() -> Rulebook:
     """The rulebook that comes with this version, read from its compiled form."""
     try:
         with open(_FILE, "rb") as file:
-            return from_data(json.loads(file.read()))
+            return from_compiled(file.read())
     except OSError as error:
         raise RuleError([f"rulebook.json: the compiled rulebook cannot be read: {error.strerror}"]) from None
 
@@ -133,13 +134,13 @@ def load_texts(texts: Mapping[str, str]) -> Rulebook:
         raise RuleError(problems)
     rules.sort(key=lambda rule: rule.id)
     return Rulebook(
-        rules=tuple(rules),
+        by_id={rule.id: rule for rule in rules},
         diagnoses=dict(sorted(diagnoses.items())),
         findings=dict(sorted(findings.items())),
         signatures=dict(sorted(signatures.items())),
         probes=dict(sorted(probes.items())),
+        index=Index.of(rules),
         hash=_hash(texts),
-        by_id={rule.id: rule for rule in rules},
     )
 
 
@@ -214,12 +215,12 @@ def compile_to(folder: Path, out: Path) -> Rulebook:
 
 
 def render(data: dict[str, Any]) -> str:
-    """One entry a line: compact, and readable in a diff."""
+    """One entry a line, its id first: compact, readable in a diff, and read entry by entry (codec.from_compiled)."""
     parts = []
     for key, value in data.items():
         if isinstance(value, list):
             lines = ",\n".join(json.dumps(item, ensure_ascii=False, separators=(",", ":")) for item in value)
             parts.append(f'"{key}":[\n{lines}\n]')
         else:
-            parts.append(f'"{key}":{json.dumps(value)}')
+            parts.append(f'"{key}":{json.dumps(value, separators=(",", ":"))}')
     return "{" + ",\n".join(parts) + "}\n"

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..facts import Scalar, Signature
+
+if TYPE_CHECKING:
+    from .index import Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,20 +169,22 @@ class ProbeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
-    """All rules with what they speak of, checked and in a fixed order."""
+    """All rules with what they speak of, checked and in the order of their ids. Of the compiled rulebook, an entry is
+    made when it is first asked for."""
 
-    rules: tuple[Rule, ...]
+    by_id: Mapping[str, Rule]
     diagnoses: Mapping[str, DiagnosisEntry]
     findings: Mapping[str, FindingEntry]
     signatures: Mapping[str, Signature]
     probes: Mapping[str, ProbeEntry]
+    index: Index
     hash: str
-    by_id: Mapping[str, Rule] = field(default_factory=dict)
-    _concluding: dict[str, tuple[Rule, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All of them: what a case does not touch is better left unmade."""
+        return tuple(self.by_id.values())
 
     def concluding(self, name: str) -> tuple[Rule, ...]:
         """The rules that conclude a finding or a diagnosis."""
-        if not self._concluding:
-            for rule in self.rules:
-                self._concluding[rule.concludes] = (*self._concluding.get(rule.concludes, ()), rule)
-        return self._concluding.get(name, ())
+        return tuple(self.by_id[rule] for rule in self.index.concluding(name))
