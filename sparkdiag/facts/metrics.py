@@ -65,5 +65,7 @@ class TokenProgress(Fact):
     """Requests running at both ends (the smaller number)."""
     new_prompt_tokens: float = 0
     new_generation_tokens: float = 0
+    kv_cache_grew: bool | None = None
+    """A prefill that is not through yet counts no token, but takes KV cache; None where the server does not tell."""
     still: bool = False
-    """No token was prefilled or generated in between."""
+    """No token was prefilled or generated in between, and the KV cache in use did not grow."""

@@ -147,6 +147,8 @@ def progress(samples: Sequence[MetricsSample]) -> list[TokenProgress]:
         if generated < 0 or prompted < 0:
             continue  # the server was restarted in between
         running = None if earlier.running is None or later.running is None else min(earlier.running, later.running)
+        usages = (earlier.kv_cache_usage, later.kv_cache_usage)
+        grew = None if usages[0] is None or usages[1] is None else usages[1] > usages[0]
         seconds = later.time - earlier.time
         count = "?" if running is None else f"{running:g}"
         text = f"{generated:g} tokens generated in {seconds:.1f} s, {count} requests running"
@@ -156,7 +158,8 @@ def progress(samples: Sequence[MetricsSample]) -> list[TokenProgress]:
                 running=running,
                 new_prompt_tokens=prompted,
                 new_generation_tokens=generated,
-                still=generated == 0 and prompted == 0,
+                kv_cache_grew=grew,
+                still=generated == 0 and prompted == 0 and not grew,
                 where=later.where,
                 order=later.order,
                 time=later.time,
