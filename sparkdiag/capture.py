@@ -7,10 +7,11 @@ Times are seconds from the capture's start.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from .errors import CaptureError
+from .records import dataclass
 
 __all__ = ["STATUSES", "Capture", "Item", "Status", "Target"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from ._version import __version__
 from .capture import Capture
@@ -11,6 +10,7 @@ from .diagnosis import Problem, Report, Verdict
 from .facts import Fact
 from .infer import Inference, Rulebook, infer, shipped
 from .infer.engines import engine_for
+from .records import dataclass
 
 Observe = Callable[[Rulebook], Sequence[Fact]]
 

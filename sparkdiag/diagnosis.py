@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from .records import dataclass
 
 __all__ = [
     "CLAIM",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from .capture import Capture, Item
 from .case import Case, judge
 from .diagnosis import Problem
 from .facts import Fact, Signature
+from .records import dataclass
 from .targets import Recognised
 
 if TYPE_CHECKING:

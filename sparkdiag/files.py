@@ -10,11 +10,11 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from .diagnosis import Problem
 from .errors import InputError
+from .records import dataclass
 
 __all__ = ["WHOLE", "Read", "Stream", "read_standard_input", "read_text_file"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from .capture import Capture, Item, Target
@@ -12,6 +12,7 @@ from .case import Case
 from .diagnosis import Problem
 from .errors import Interrupted, UsageError
 from .evidence import AS_ASKED, Evidence
+from .records import dataclass
 from .targets import Recognised, recognise
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from .capture import Status
+from .records import dataclass
 
 __all__ = ["BEGIN", "END", "MARK", "Section", "sections_of", "status_of"]
 

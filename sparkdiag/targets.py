@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
 
 from .errors import InputError, UsageError
+from .records import dataclass
 
 __all__ = ["Kind", "Recognised", "recognise"]
 

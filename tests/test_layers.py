@@ -9,12 +9,12 @@ import sparkdiag
 
 ROOT = Path(sparkdiag.__file__).parent
 LAYERS = {
-    "facts": set(),
-    "observe": {"facts", "capture", "errors", "redact", "sections"},
-    "derive": {"facts"},
-    "infer": {"facts", "diagnosis", "errors"},
-    "collect": {"facts", "capture", "errors", "redact", "sections", "secret_names"},
-    "report": {"chain", "diagnosis", "errors"},
+    "facts": {"records"},
+    "observe": {"records", "facts", "capture", "errors", "redact", "sections"},
+    "derive": {"records", "facts"},
+    "infer": {"records", "facts", "diagnosis", "errors"},
+    "collect": {"records", "facts", "capture", "errors", "redact", "sections", "secret_names"},
+    "report": {"records", "chain", "diagnosis", "errors"},
 }
 """What each package may import of sparkdiag beside itself."""
 

@@ -6,8 +6,7 @@ operations for each active parameter and token.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..records import dataclass
 from .model_size import ModelSize
 from .roofline import BANDWIDTH
 

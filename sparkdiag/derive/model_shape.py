@@ -6,8 +6,9 @@ Pure reading. What a config leaves open is taken by its family's custom where th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from ..records import dataclass
 
 __all__ = ["Layer", "Linear", "Mla", "Shape", "read_shape", "text_part"]
 

@@ -11,9 +11,9 @@ config does not tell stands in `unknown`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ..records import dataclass
 from .model_quant import Quantization, read_quantization
 from .model_shape import Layer, Shape, read_shape
 

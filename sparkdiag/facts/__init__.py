@@ -1,6 +1,6 @@
 """The vocabulary of facts: one module a kind, imported when the kind occurs.
 
-Add a kind: a frozen dataclass in a module here, and its line in `KINDS`.
+Add a kind: a frozen dataclass (of `sparkdiag.records`) in a module here, and its line in `KINDS`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any, ClassVar
+
+from ..records import dataclass
 
 Scalar = str | int | float | bool
 Value = Scalar | tuple[str, ...] | None

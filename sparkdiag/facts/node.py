@@ -5,9 +5,9 @@ Sizes are GiB (2^30 bytes) as floats, so that rules can be read; percentages are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ..records import dataclass
 from .base import Fact
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ..records import dataclass
 from .base import Fact, Value
 
 CAPTURE_TYPES = ("text", "int", "float", "version", "bytes", "seconds", "tokens")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..diagnosis import Diagnosis, NextProbe, Problem, Suppressed
 from ..errors import EngineError
 from ..facts import Fact
+from ..records import dataclass
 from .conditions import Memory
 from .engine import Result, Runner
 from .engines import make_engine

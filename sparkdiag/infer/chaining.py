@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ..errors import EngineError
 from ..facts import NOWHERE, Fact, Finding, Where
+from ..records import dataclass
 from .conditions import Memory, Slot, slot_of
 from .engine import Activation, Result
 from .rules import Pattern, Rule, Variant

@@ -8,11 +8,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from ..facts import Fact, Scalar, Value
+from ..records import dataclass
 from .rules import Condition, FieldRef, Pattern, Test, Variant
 from .versions import in_range, parse
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..facts import Fact, Finding
+from ..records import dataclass
 from .rules import Pattern, Rule
 
 ACTIVATION_BUDGET = 20_000

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..diagnosis import CLAIM, LEVELS, Avoid, Diagnosis, Evidence, FixStep, Suppressed
 from ..facts import Fact, Finding, Where
+from ..records import dataclass
 from .conditions import Memory, condition_holds, describe, unlooked
 from .engine import Activation, Result
 from .rules import DiagnosisEntry, Rule, Rulebook

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..facts import Scalar, Signature
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from .index import Index

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..records import dataclass
 from .conditions import Answer, Memory, explain_variant
 from .rules import Rule, Rulebook, Variant
 from .strata import asked_finding

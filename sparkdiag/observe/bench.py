@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 from typing import Any
@@ -12,6 +11,7 @@ from ..capture import Item
 from ..facts import Fact, Looked, Source, Where
 from ..facts.bench import BenchRun
 from ..facts.metrics import MetricsSample
+from ..records import dataclass
 from .bodies import mapping, number, read_body
 from .event_times import Arrival, arrivals
 from .metrics import observe_metrics

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
+from ..records import dataclass
 from .bodies import Body
 from .patterns import lazy
 

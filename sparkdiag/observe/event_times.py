@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..records import dataclass
 from .bodies import mapping, number, parse_json
 from .event_chunks import as_chunk
 

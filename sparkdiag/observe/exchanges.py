@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..facts import NOWHERE, Fact, Looked, Source, Where
 from ..facts.http import HttpAnswer
+from ..records import dataclass
 from .bodies import Body, mapping, read_body
 from .engine_signs import engine_facts
 from .error_bodies import ErrorBody, read_error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..records import dataclass
 from .patterns import lazy
 
 __all__ = ["EACH", "At", "Filter", "Made", "Path", "Shape", "json_or", "object_literal", "read_filter"]

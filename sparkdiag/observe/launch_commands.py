@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from ..records import dataclass
 from .launch_docker import FROM_CALLER, Container, image_engine, read_run
 from .launch_options import Options, read_options, typed
 from .patterns import lazy

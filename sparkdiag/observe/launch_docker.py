@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..facts import Value
+from ..records import dataclass
 from .captures import read_bytes
 from .launch_options import Options, typed
 from .patterns import lazy

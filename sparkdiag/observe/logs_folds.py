@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ..facts import Fact, LogHit, Signature, Source, Value, Where
 from ..facts.engine import EngineSeen
 from ..facts.exceptions import ExceptionSeen
 from ..facts.launch import Launch
 from ..facts.piece import Piece
+from ..records import dataclass
 from ..redact import redact
 from .logs_runs import Run, Streams
 from .prefixes import LogLine

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..facts.piece import Piece
+from ..records import dataclass
 from .logs_markers import PHASES, RESTARTS, Marker
 from .patterns import lazy
 from .prefixes import LogLine

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ..records import dataclass
 from .patterns import lazy
 
 __all__ = ["LogLine", "parse_line", "rank_of"]

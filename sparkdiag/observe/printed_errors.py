@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from ..records import dataclass
 from .patterns import lazy
 from .printed_values import known, read_value
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..records import dataclass
 from .patterns import lazy
 from .printed_values import UNKNOWN, known, read_value
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from ..records import dataclass
 from .patterns import lazy
 from .printed_values import CLASS, UNKNOWN, known, read_value
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..facts.piece import Piece
+from ..records import dataclass
 from .bodies import join_chunks, mapping
 from .printed_fields import ASKED, Told
 from .printed_values import CLASS, known

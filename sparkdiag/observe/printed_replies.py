@@ -7,11 +7,12 @@ in it, a table of runs, "finish_reason is stop and content is null". Requests ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ..facts import Fact, Source
 from ..facts.piece import Piece
+from ..records import dataclass
 from .exchanges import Exchange, observe_exchange
 from .patterns import lazy
 from .printed_errors import PrintedError, printed_errors

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ..records import dataclass
 from .bodies import mapping, number
 from .patterns import lazy
 from .tool_texts import Offer, offers

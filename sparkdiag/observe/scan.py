@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..facts import Signature
+from ..records import dataclass
 
 __all__ = ["MAX_EXACT", "MAX_LINE", "Hit", "Scanner", "applies", "scanner_for"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ..records import dataclass
 from .patterns import lazy
 
 __all__ = ["Simple", "after_words", "balanced", "heredoc_word", "leading_assignments", "lists", "pipeline", "words"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ..records import dataclass
 from .patterns import lazy
 
 _THINK = lazy(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ..facts import Signature
+from ..records import dataclass
 from .patterns import lazy
 from .prefixes import parse_line
 from .wordlists import words_of

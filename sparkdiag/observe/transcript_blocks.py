@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..records import dataclass
 from .prompts import read_typed
 from .transcript_documents import JsonTries, document_kind, headless_json, json_block, sse_block, yaml_block
 from .transcript_kinds import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
+from ..records import dataclass
 from .patterns import lazy
 from .shell import after_words, lists, pipeline, words
 from .wordlists import words_of

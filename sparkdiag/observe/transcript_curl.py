@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ..records import dataclass
 from .jq_filters import Filter, object_literal, read_filter
 from .shell import Simple, heredoc_word, pipeline, words
 from .wordlists import words_of

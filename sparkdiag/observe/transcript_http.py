@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from ..records import dataclass
 from .jq_filters import Filter
 from .jq_shapes import restore
 from .json_runs import json_values, unwrapped

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ..records import dataclass
 from .patterns import lazy
 from .prompts import Typed, is_command, read_typed
 from .transcript_kinds import is_env, is_launch, is_setting

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ...facts.node import MemorySample
 from ...facts.piece import Piece
+from ...records import dataclass
 from .lines import number, place
 
 __all__ = ["UNITS", "Figures", "guessed", "in_bytes"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ...facts import Fact
 from ...facts.links import Interface, OwnName, Route, Socket
 from ...facts.piece import Piece
+from ...records import dataclass
 from .lines import looked, place
 
 __all__ = ["observe_links", "sort_of"]
