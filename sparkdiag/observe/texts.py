@@ -19,6 +19,8 @@ _BYTE_LETTERS = lazy(r"[ĠĊĉ]")
 _JOINTS = lazy(r"(?<=[\w.,:;!?'\")\]}>])[ĠĊ](?=[\w\"'(\[{<*#\-ĠĊ]|\Z)")
 _BROKEN = lazy(r"\ufffd|<0x[0-9A-F]{2}>")
 _WORD = lazy(r"\S+")
+_WANTS_MORE = lazy(r"(?i)\d|\b(?:repeat|times|again|over and over|say|write|print|type|echo|copy|count|list|forever)\b")
+"""A question by which a word may be said over and over."""
 
 MAX_LOOKED = 20_000
 """Characters of a text that the costlier looks see: its beginning and its end."""
@@ -89,7 +91,7 @@ class Degenerate:
 def degenerate(text: str, asked: str | None = None) -> Degenerate | None:
     """Text that no sound model writes: one token for ever, phrases in a loop, scripts thrown together, noise.
 
-    `asked` is what the model was asked, if that is known: a word that the question names may be said over and over.
+    `asked` is what the model was asked, if that is known: a word that it asks for may be said over and over.
     """
     sample = text.strip()
     if len(sample) > MAX_LOOKED:
@@ -103,8 +105,10 @@ def degenerate(text: str, asked: str | None = None) -> Degenerate | None:
         return Degenerate("one-token", times / len(squeezed))
     words = _WORD.findall(sample)
     word = _one_word(words)
-    if word is not None and asked is not None and word.strip(".,;:!?\"'").lower() not in asked.lower():
-        return Degenerate("one-word", 1.0)
+    if word is not None and asked is not None:
+        said = word.strip(".,;:!?\"'").lower()
+        if said not in asked.lower() or (asked.isascii() and not _WANTS_MORE.search(asked)):
+            return Degenerate("one-word", 1.0)
     for check in (_broken_letters, _stutters, _repeats, _mixed_scripts, _symbols):
         found = check(sample, words)
         if found is not None:

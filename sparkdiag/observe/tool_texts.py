@@ -48,7 +48,11 @@ _FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _SIGNS = ("<", "[", "{", "to=functions", "```tool")
 _QUOTED = lazy(r"```(?!tool|json\s*\{\s*\"name\")\w*\n.*?(?:```|\Z)|`[^`\n]{1,400}`", re.S)
-_HELD = "(?:arguments|parameters|args|input|tool_input|action_input)"
+_CALL = (
+    r"\{\s*\"(?:name|function|tool|action)\"\s*:\s*\"%s\"\s*,"
+    r"\s*\"(?:arguments|parameters|args|input|tool_input|action_input)\"\s*:(?!\s*\{\s*\"type\"\s*:\s*\"object\")"
+)
+"""A call of a named tool in JSON. A definition of the tool has the schema of its arguments where a call has them."""
 _NAME = lazy(r"[\w.-]{2,64}\Z")
 _SPEAKS_OF_TOOL = lazy(r"(?i)\b(?:use|call|invoke)\b[^.\n]{0,60}\b(?:function|tool)\b")
 
@@ -97,7 +101,7 @@ def _of_offered(text: str, offered: Sequence[Offer]) -> str | None:
         name = re.escape(offer.name)
         if re.search(rf"(?m)^\s*\[{name}\((?:\w+\s*=[^\n]*)?\)(?:\]|,\s*\w+\()", text):
             return "pythonic"
-        if re.search(rf"\{{\s*\"(?:name|function|tool|action)\"\s*:\s*\"{name}\"\s*,\s*\"{_HELD}\"\s*:", text):
+        if re.search(_CALL % name, text):
             return "named_json"
     return None
 
