@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkdiag.derive.model_quant import read_quantization
@@ -150,6 +150,7 @@ values = st.recursive(
 KEYS = sorted({key for entry in MODELS.values() for key in entry["config"]} | {"quantization_config", "text_config"})
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(MODELS)), st.dictionaries(st.sampled_from(KEYS), values, max_size=4), values)
 def test_whatever_a_config_holds_the_sums_are_numbers_or_none(name: str, broken: dict[str, Any], quant: Any) -> None:
     config = {**MODELS[name]["config"], **broken, "quantization_config": quant}

@@ -146,7 +146,6 @@ def make_plan(
     arrangement = "none" if not fit.fits else "pair" if pair else "each-node" if nodes == 2 else "one-node"
     parsers = choose_parsers(model.config, model.name, model.template, engine, model.parser_files)
     settings, launches = _written(model, size, fit, parsers, runtime, arrangement, link or DEFAULT_NODES)
-    ranks = 2 if arrangement == "pair" else 1
     return Plan(
         model=model,
         runtime=runtime,
@@ -158,8 +157,8 @@ def make_plan(
         parsers=parsers,
         settings=tuple(settings),
         launches=tuple(launches),
-        decode=decode_speed(size, 1024, stages=ranks),
-        decode_full=decode_speed(size, fit.context, stages=ranks),
+        decode=decode_speed(size, 1024),
+        decode_full=decode_speed(size, fit.context),
         prefill=prefill_speed(size),
         assumed=assumptions(model, size, fit, parsers, arrangement, link),
         smoke=smoke_tests(model, size, parsers, arrangement, engine),

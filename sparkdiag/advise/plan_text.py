@@ -155,7 +155,7 @@ def _speed(out: Page, plan: Plan) -> None:
 
 def _span(speed: DecodeSpeed) -> str:
     digits = 1 if speed.high < 10 else 0
-    return f"{speed.low:.{digits}f} to {speed.high:.{digits}f}"
+    return f"about {speed.expected:.{digits}f} ({speed.low:.{digits}f} to {speed.high:.{digits}f})"
 
 
 def _setting(out: Page, setting: Setting) -> None:

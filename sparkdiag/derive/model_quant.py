@@ -27,6 +27,11 @@ _ALGOS = (
     ("MIXED", "mixed"), ("NVFP4", "nvfp4"), ("MXFP4", "mxfp4"), ("MXFP8", "mxfp8"), ("FP8", "fp8"),
     ("W4A16", "int4"), ("W4A8", "int4"), ("INT4", "int4"), ("INT8", "int8"), ("W8A8", "int8"), ("W8A16", "int8"),
 )  # fmt: skip
+GGUF_BITS = {
+    "q8_0": 8.5, "q6_k": 6.56, "q5_k_m": 5.7, "q5_k_xl": 5.8, "q4_k_m": 4.85, "q4_k_xl": 4.9, "q4_0": 4.55,
+    "iq4_xs": 4.4, "f16": 16,
+}  # fmt: skip
+"""Bits a weight of llama.cpp's file types, averaged over a model; the output head is quantized too."""
 _METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "gpt_oss_mxfp4": "mxfp4", "mxfp8": "mxfp8"}
 _INT = ("awq", "gptq", "auto-round", "auto_round", "autoround", "intel/auto-round", "gptq_marlin", "awq_marlin", "hqq")
 
@@ -61,7 +66,7 @@ def bits_of(format: str, group: int = 128) -> float:
     if match := re.fullmatch(r"int(\d)", format):
         bits = int(match[1])
         return bits if bits == 8 or group <= 0 else bits + (16 + bits) / group
-    return FORMAT_BITS.get(format, 16.0)
+    return FORMAT_BITS.get(format) or GGUF_BITS.get(format, 16.0)
 
 
 def read_quantization(
@@ -115,6 +120,8 @@ def _declared(settings: Mapping[str, Any], bits: float) -> Quantization:
         return _by_groups(groups, skipped, method, bits)
     if format is None and method:
         format = _METHODS.get(method) or (f"int{_int(settings.get('bits')) or 4}" if method in _INT else None)
+    if method == "gguf":
+        return _gguf(str(settings.get("file_type") or "").lower(), bits)
     if format is None and method == "bitsandbytes":
         format = "nf4" if settings.get("load_in_4bit") else "int8"
     if format is None:
@@ -124,6 +131,20 @@ def _declared(settings: Mapping[str, Any], bits: float) -> Quantization:
     if format == "mxfp4" and method in ("mxfp4", "gpt_oss_mxfp4"):
         return Quantization(format, method, bits, 32, lambda module: "mxfp4" if ".experts." in module else None)
     return Quantization(format, method, bits, group, _all_but(format, skipped))
+
+
+def _gguf(file_type: str, bits: float) -> Quantization:
+    """llama.cpp's files: MXFP4 means experts in MXFP4 and the rest in Q8_0 (`mxfp4-all`: the rest in MXFP4 too)."""
+
+    def covers(module: str) -> str | None:
+        if module.endswith("embed_tokens"):
+            return None
+        if file_type.startswith("mxfp4"):
+            return "mxfp4" if ".experts." in module or file_type == "mxfp4-all" else "q8_0"
+        return file_type if file_type in GGUF_BITS else None
+
+    known = file_type in ("mxfp4", "mxfp4-all") or file_type in GGUF_BITS
+    return Quantization(file_type if known else "unknown", "gguf", bits, 0, covers, known)
 
 
 def _all_but(format: str | None, skipped: _Names) -> Covers:

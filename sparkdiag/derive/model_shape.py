@@ -78,7 +78,7 @@ class Shape:
     value_dim: int
     """Width of one head's values, where it differs from head_dim."""
     shared_kv: bool
-    """Full layers use their keys as values: one projection, one cache (Gemma 4)."""
+    """Full layers make their values of the keys' projection: one matrix less, the cache holds both (Gemma 4)."""
     window: int
     mla: Mla | None
     linear: Linear | None

@@ -232,7 +232,7 @@ def _kv(shape: Shape, element: float) -> KvCache:
         index = mla.index_dim * INDEX_BYTES_PER_128 / 128
         token += shape.count("mla") * ((mla.kv_rank + mla.rope) * element + index)
     dim, value = shape.global_head_dim, shape.value_dim or shape.global_head_dim
-    token += shape.count("full") * shape.global_kv_heads * (dim if shape.shared_kv else dim + value) * element
+    token += shape.count("full") * shape.global_kv_heads * (dim + value) * element
     sliding = shape.count("sliding") * shape.kv_heads * (shape.head_dim + (shape.value_dim or shape.head_dim)) * element
     state = 0.0
     if line := shape.linear:
