@@ -228,10 +228,10 @@ def test_a_link_that_is_cut_in_the_middle(spark: Spark, server: SshServer) -> No
 
 
 def test_the_time_of_the_run_is_kept(spark: Spark, server: SshServer) -> None:
-    spark.program("nvidia-smi", "sleep 20")
+    spark.program("nvidia-smi", "sleep 60")
     began = time.monotonic()
-    items = collected(seconds=3.0)
-    assert time.monotonic() - began < 5.5
+    items = collected(seconds=8.0)
+    assert time.monotonic() - began < 20
     assert "time for this run" in (named(items, "nvidia-smi").why or "")
 
 

@@ -53,7 +53,7 @@ def infer(facts: Sequence[Fact], book: Rulebook, engine: Runner, not_run: dict[s
     return Inference(
         diagnoses=tuple(diagnoses),
         suppressed=tuple(suppressed),
-        next_probes=tuple(next_probes(book, memory, diagnoses, not_run)),
+        next_probes=tuple(next_probes(book, memory, diagnoses, not_run, signs=bool(signs))),
         signs=tuple(signs),
         engine=name,
         problems=tuple(problems),

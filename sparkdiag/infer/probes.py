@@ -6,26 +6,37 @@ from collections.abc import Iterable
 
 from ..diagnosis import Diagnosis, NextProbe
 from .conditions import Memory
+from .ranking import may_explain
 from .rules import ProbeEntry, Rule, Rulebook
 from .why import RuleState, rule_state
 
 MAX_PROBES = 5
 
 
-def live(book: Rulebook, memory: Memory, diagnoses: Iterable[Diagnosis]) -> list[tuple[str, tuple[str, ...]]]:
+def live(
+    book: Rulebook, memory: Memory, diagnoses: Iterable[Diagnosis], *, signs: bool = False
+) -> list[tuple[str, tuple[str, ...]]]:
     """(diagnosis id, missing probes) of every hypothesis that evidence neither shows nor rules out.
 
-    Beside a fault that is shown clearly, only what the report speaks of anyway: the rest would send its reader astray.
+    Beside a fault that is claimed, only what the report speaks of anyway, and while the fault is not shown clearly what
+    could be its cause; where all is well (`signs`), only faults. The rest would send the reader astray.
     """
     diagnoses = list(diagnoses)
     sure = {d.id for d in diagnoses if d.level in ("strong", "certain")}
     told = {d.id for top in diagnoses for d in (top, *top.symptoms)}
-    clear = any(d.kind == "fault" and d.id in sure for d in diagnoses)
+    faults = [book.diagnoses[d.id] for d in diagnoses if d.kind == "fault" and d.claimed and d.id in book.diagnoses]
+    clear = any(entry.id in sure for entry in faults)
     known: dict[tuple[str, int], RuleState] = {}
     out = []
     for rule in _touched(book, memory):
-        if rule.concludes in sure or (clear and rule.concludes not in told):
+        if rule.concludes in sure:
             continue
+        if rule.concludes not in told:
+            entry = book.diagnoses[rule.concludes]
+            if clear or (faults and not any(may_explain(entry, rule, fault) for fault in faults)):
+                continue
+            if signs and entry.kind != "fault":
+                continue
         state = rule_state(rule, book, memory, known=known)
         if state.state != "false" and state.missing and state.partly:
             out.append((rule.concludes, state.missing))
@@ -33,11 +44,16 @@ def live(book: Rulebook, memory: Memory, diagnoses: Iterable[Diagnosis]) -> list
 
 
 def next_probes(
-    book: Rulebook, memory: Memory, diagnoses: Iterable[Diagnosis], not_run: dict[str, str] | None = None
+    book: Rulebook,
+    memory: Memory,
+    diagnoses: Iterable[Diagnosis],
+    not_run: dict[str, str] | None = None,
+    *,
+    signs: bool = False,
 ) -> list[NextProbe]:
     """At most five probes; one that separates more hypotheses, or costs less, comes first."""
     wanted: dict[str, set[str]] = {}
-    for diagnosis, missing in live(book, memory, diagnoses):
+    for diagnosis, missing in live(book, memory, diagnoses, signs=signs):
         for name in missing:
             probe = supplier(book, name)
             if probe is not None and probe.id not in memory.looked:

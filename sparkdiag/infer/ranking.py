@@ -143,21 +143,27 @@ def _version_known(rule: Rule, activation: Activation, memory: Memory) -> bool:
     return False
 
 
+def may_explain(cause: DiagnosisEntry, rule: Rule, symptom: DiagnosisEntry) -> bool:
+    """A diagnosis, concluded by this rule, is by its kind and by what the rulebook says a cause of the other."""
+    if cause.id == symptom.id or (cause.kind == "advice" and symptom.kind != "advice"):
+        return False
+    by = symptom.explained_by
+    named = {*cause.explains, *rule.explains}
+    chapter = symptom.id.split(".")[0] + ".*"
+    if symptom.id in named or chapter in named:
+        return True
+    if cause.id in by or cause.id.split(".")[0] + ".*" in by:
+        return True
+    return "*" in by and cause.kind == "fault" and "*" not in cause.explained_by
+
+
 def _explains(cause: Candidate, symptom: Candidate) -> bool:
-    if cause.entry.id == symptom.entry.id or not cause.claimed:
-        return False
-    if cause.entry.kind == "advice" and symptom.entry.kind != "advice":
-        return False
-    by = symptom.entry.explained_by
-    if not _spot(cause.where, "*" in by).joins(_spot(symptom.where, "*" in by)):
-        return False
-    named = {*cause.entry.explains, *cause.rule.explains}
-    chapter = symptom.entry.id.split(".")[0] + ".*"
-    if symptom.entry.id in named or chapter in named:
-        return True
-    if cause.entry.id in by or cause.entry.id.split(".")[0] + ".*" in by:
-        return True
-    return "*" in by and cause.entry.kind == "fault" and "*" not in cause.entry.explained_by
+    general = "*" in symptom.entry.explained_by
+    return (
+        cause.claimed
+        and _spot(cause.where, general).joins(_spot(symptom.where, general))
+        and may_explain(cause.entry, cause.rule, symptom.entry)
+    )
 
 
 def _spot(where: Where, general: bool) -> Where:
