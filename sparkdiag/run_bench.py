@@ -15,6 +15,10 @@ from .targets import recognise
 __all__ = ["BenchOptions", "run_bench"]
 
 
+BODY_LIMIT = 16 * 2**20
+"""Bytes of one stream: with counts in each event, some 500 a token."""
+
+
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
     """Everything that may be asked of a bench. Times in seconds."""
@@ -86,6 +90,7 @@ def _collect(address: str, options: BenchOptions, evidence: Evidence) -> None:
         max_generated=options.max_generated,
         seconds=options.timeout,
         metrics_gap=options.metrics_gap,
+        body_limit=BODY_LIMIT,
     )
 
     def add(items: list[Item]) -> None:

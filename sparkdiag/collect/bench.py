@@ -26,6 +26,8 @@ Tell = Callable[[str, int, int, float], None]
 _WARM_UP_TOKENS = 32
 _FEWEST = 24
 """A stream of fewer tokens than this tells no speed."""
+_MOST = 2000
+"""More of them tell nothing more."""
 _SHARE = 0.8
 """Of the time that a workload has, what it is planned to take: a slow spell must not cut it off."""
 _SETTLE = 0.3
@@ -54,15 +56,16 @@ class _Pace:
     def note(self, item: Item, granted: int) -> None:
         """Whole requests count, prefill included: a little too slow is on the safe side."""
         counts = re.findall(r'"completion_tokens":\s?(\d{1,7})', item.text[-4000:])
-        used = min(int(counts[-1]), granted) if counts else granted
-        self.left -= used if item.status == "ok" else 0
-        if item.status == "ok" and item.took and used >= 8 and not item.truncated:
+        events = item.text.count("\ndata:") if item.truncated else granted  # of a stream that was cut, what there is
+        used = min(int(counts[-1]) if counts else events, granted)
+        self.left -= granted if item.truncated else used if item.status == "ok" else 0
+        if item.status == "ok" and item.took and used >= 2:
             self.tokens_per_s = used / item.took
 
     def tokens(self, seconds: float, workloads: int) -> int:
         """For the next of so many workloads that are left, each with so many seconds. Where they do not reach for all,
         the first are measured."""
-        share = min(self.left, max(_FEWEST, self.left // workloads))
+        share = min(_MOST, self.left, max(_FEWEST, self.left // workloads))
         return share if self.tokens_per_s is None else min(share, int(self.tokens_per_s * seconds * _SHARE))
 
 

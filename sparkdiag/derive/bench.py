@@ -32,6 +32,7 @@ def _compared(runs: Sequence[BenchRun], facts: Sequence[Fact]) -> BenchCompared:
     )
     low, high = (rates[0], rates[-1]) if rates else ((None, None), (None, None))
     depths = [run.depth for run in runs if run.depth]
+    firsts = [run.first_position for run in runs if run.first_position is not None and not run.others]
     steps = max((run.steps_per_s for run in runs if run.steps_per_s and not run.others), default=None)
     told = [run.accepted_by for run in runs if run.accepted_by is not None]
     roof = next((fact for fact in facts if isinstance(fact, Roofline) and fact.where.joins(runs[0].where)), None)
@@ -48,6 +49,7 @@ def _compared(runs: Sequence[BenchRun], facts: Sequence[Fact]) -> BenchCompared:
         lowest_acceptance=low[0],
         highest=None if high[1] is None else high[1].workload,
         highest_acceptance=high[0],
+        first_position=max(firsts, default=None),
         acceptance_differs=(
             high[0] >= _RATIO * low[0] and high[0] - low[0] >= _APART
             if low[0] is not None and high[0] is not None and len(rates) > 1
@@ -62,6 +64,7 @@ def _compared(runs: Sequence[BenchRun], facts: Sequence[Fact]) -> BenchCompared:
         estimated=None if roof is None else roof.estimated,
         ranks=None if roof is None else roof.ranks,
         weights_gib=None if roof is None else roof.weights_gib,
+        read_gib=None if roof is None else roof.read_gib,
         others=any(run.others for run in runs),
         where=last.where,
         order=last.order,

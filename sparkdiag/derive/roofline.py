@@ -180,7 +180,8 @@ def _speculates(fact: Fact) -> bool:
     if fact.kind == "launch":
         return any(fact.get(f"flag.{name}") is not None for name in ("speculative_config", "speculative_algorithm"))
     if fact.kind == "bench":
-        return fact.get("accepted_by") not in (None, "no speculation")
+        several = (_number(fact, "tokens_per_arrival") or 1.0) >= 1.3
+        return fact.get("accepted_by") != "no speculation" and (fact.get("accepted_by") is not None or several)
     return fact.kind == "log" and fact.get("signature") == "spec-window"
 
 

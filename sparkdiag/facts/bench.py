@@ -86,6 +86,8 @@ class BenchCompared(Fact):
     lowest_acceptance: float | None = None
     highest: str | None = None
     highest_acceptance: float | None = None
+    first_position: float | None = None
+    """The best acceptance that the first drafted position has in any workload."""
     acceptance_differs: bool | None = None
     """The highest is at least half as much again as the lowest, and 0.15 more."""
     depth: int | None = None
@@ -102,5 +104,7 @@ class BenchCompared(Fact):
     """The weights' size comes from the model's name."""
     ranks: int | None = None
     weights_gib: float | None = None
+    read_gib: float | None = None
+    """Of them, what one step of one rank reads."""
     others: bool | None = None
     """Others were served during at least one of the workloads."""

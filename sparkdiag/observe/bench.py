@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 from typing import Any
@@ -12,7 +13,7 @@ from ..facts import Fact, Looked, Source, Where
 from ..facts.bench import BenchRun
 from ..facts.metrics import MetricsSample
 from ..records import dataclass
-from .bodies import mapping, number, read_body
+from .bodies import mapping, number, parse_json, read_body
 from .event_times import Arrival, arrivals
 from .metrics import observe_metrics
 from .replies import chat_fact
@@ -46,6 +47,8 @@ class _Counted:
     gauge: float | None = None
     others: bool | None = None
     speculates: bool | None = None
+    depth: int | None = None
+    """Of SGLang, by its settings."""
 
 
 def bench_runs(items: Sequence[Item], wheres: Mapping[str, Where], step: int) -> list[Fact]:
@@ -61,7 +64,7 @@ def bench_runs(items: Sequence[Item], wheres: Mapping[str, Where], step: int) ->
             continue
         after = next((i for i in items[index + 1 :] if i.probe in (RUN, *METRICS) and i.target == item.target), None)
         later = _sample(after) if after is not None and after.probe in METRICS and after.status == "ok" else None
-        counted = _counted(before.get(item.target), later)
+        counted = replace(_counted(before.get(item.target), later), depth=_sglang_depth(items, item.target))
         where = wheres.get(item.target, Where(target=item.target or None))
         out.append(_run(item, counted, where, index * step))
     return [*out, *(Looked(probe=RUN, where=fact.where, order=fact.order, source=fact.source) for fact in out[:1])]
@@ -96,6 +99,15 @@ def _counted(before: MetricsSample | None, after: MetricsSample | None) -> _Coun
         # vLLM has these counters only with speculation on; SGLang its gauge always, at zero without
         speculates=has_counters or bool(gauge) if after.engine in ("vllm", "sglang") else None,
     )
+
+
+def _sglang_depth(items: Sequence[Item], target: str) -> int | None:
+    """SGLang's speculative_num_draft_tokens counts the token that drafting starts from."""
+    for item in items:
+        if item.probe == "server-info" and item.target == target and item.status == "ok":
+            told = number(mapping(parse_json(item.text)[0]).get("speculative_num_draft_tokens"))
+            return told - 1 if told is not None and 1 < told <= 129 else None
+    return None
 
 
 def _run(item: Item, counted: _Counted, where: Where, order: int) -> BenchRun:
@@ -209,6 +221,9 @@ def _steps(counted: _Counted, tokens: int | None, speed: float | None) -> dict[s
         out = {"accepted_length": length, "accepted_by": "verify calls", "tokens_per_step": length}
     elif counted.gauge is not None:
         out = {"accepted_length": counted.gauge, "accepted_by": "gauge", "tokens_per_step": counted.gauge}
+    if counted.depth and out.get("accepted_by") in ("verify calls", "gauge"):
+        out["depth"] = float(counted.depth)
+        out["acceptance"] = round(min(1.0, (out["accepted_length"] - 1) / counted.depth), 4)
     if speed is not None and out.get("tokens_per_step"):
         out["steps_per_s"] = round(speed / out["tokens_per_step"], 2)
     return out
