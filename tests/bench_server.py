@@ -24,7 +24,7 @@ def word(number: int) -> str:
 class TimedEngine:
     """What it is like; `routes()` for an endpoint_server.Engine. Tokens a step: by workload, told by the prompt."""
 
-    step: float = 0.006
+    step: float = 0.01
     prefill: float = 0.03
     per_step: Mapping[str, int] = field(default_factory=dict)
     depth: int = 3
