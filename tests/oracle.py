@@ -183,13 +183,16 @@ def fits(pattern: Pattern, fact: Fact, names: Names) -> bool:
 
 def together(pattern: Pattern, fact: Fact, other: Pattern, there: Fact) -> bool:
     """Two facts speak of one place, as far as is known."""
-    if pattern.across or other.across:
-        return True
+    reaches = {*pattern.across, *other.across}
+    clash = set()
     for name in WHERE_PARTS:
         here, yonder = part(fact, name), part(there, name)
         if here is not None and yonder is not None and here != yonder:
-            return False
-    return True
+            clash.add(name)
+    if "node" in reaches:
+        another_log = bool(clash & {"target", "node", "container"})
+        return "run" not in clash or "run" in reaches or another_log
+    return not clash - reaches
 
 
 def earlier(first: Fact, second: Fact) -> bool:
@@ -329,7 +332,7 @@ def conclusion(rule: Rule, bound: Bound) -> Finding:
     parts: dict[str, str | None] = dict.fromkeys(WHERE_PARTS)
     for pattern, fact in bound:
         for name in WHERE_PARTS:
-            if parts[name] is None and not pattern.across:
+            if parts[name] is None and "node" not in pattern.across and name not in pattern.across:
                 parts[name] = part(fact, name)
     times = [fact.time for _, fact in bound if fact.time is not None]
     clocks = [fact.clock for _, fact in bound if fact.time is not None]

@@ -188,7 +188,7 @@ class Maker:
             body = self.tests(kind, FIELDS[kind], scope) or None
         out = {kind: body}
         if self.chance(0.12):
-            out["across"] = "node"
+            out["across"] = self.random.choice(["node", "node", "run", ["node", "run"]])
         for key in ("before", "after"):
             if scope and self.chance(0.12):
                 out[key] = self.random.choice(list(scope))

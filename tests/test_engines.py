@@ -195,6 +195,44 @@ def test_a_variant_that_binds_nothing_fires_once(make: Callable[[], Engine]) -> 
     assert run(make, book, [*facts, ChatReply(max_tokens=1)]).activations == ()
 
 
+MEETINGS = {
+    "another node": ("node", Where(node="a", run="1"), Where(node="b", run="2"), True),
+    "another container": ("node", Where(container="a", run="1"), Where(container="b", run="2"), True),
+    "another rank of one run": ("node", Where(rank="0", run="1"), Where(rank="1", run="1"), True),
+    "another run of one log": ("node", Where(rank="0", run="1"), Where(rank="1", run="2"), False),
+    "a run of a log that may be the same": ("node", Where(node="a", run="1"), Where(run="2"), False),
+    "no run told": ("node", Where(node="a", run="1"), Where(node="a"), True),
+    "another run": ("run", Where(node="a", run="1"), Where(node="a", run="2"), True),
+    "another run on another node": ("run", Where(node="a", run="1"), Where(node="b", run="2"), False),
+    "anything": (["node", "run"], Where(node="a", rank="0", run="1"), Where(node="a", rank="1", run="2"), True),
+}
+
+
+@pytest.mark.parametrize("make", ENGINES)
+@pytest.mark.parametrize("name", MEETINGS)
+def test_what_a_pattern_reaches_across(make: Callable[[], Engine], name: str) -> None:
+    """Runs are counted within one log: `across: node` does not join what two runs of one log show."""
+    across, first, second, meet = MEETINGS[name]
+    facts: list[Fact] = [
+        LogHit(signature="hit-a", captures={}, where=first, order=1),
+        LogHit(signature="hit-b", captures={}, where=second, order=2),
+    ]
+    both = [{"log": "hit-a", "across": across}, {"log": "hit-b"}]
+    silenced = {"all": [{"log": "hit-a", "across": across}], "none": [{"log": "hit-b"}]}
+    book = rulebook([one("both", {"all": both}), one("silenced", silenced, "quiet")])
+    fired = {activation.rule for activation in run(make, book, facts).activations}
+    assert fired == ({"both"} if meet else {"silenced"})
+    assert {rule.rule for rule in oracle.evaluate(book.rules, facts)[1]} == fired
+
+
+@pytest.mark.parametrize("make", ENGINES)
+def test_where_a_finding_holds_that_reaches_across(make: Callable[[], Engine]) -> None:
+    fact = LogHit(signature="hit-a", captures={}, where=Where(node="a", rank="0", run="1"))
+    for across, where in (("node", Where()), ("run", Where(node="a", rank="0")), (["node", "run"], Where())):
+        book = rulebook([one("it", {"all": [{"log": "hit-a", "across": across}]})])
+        assert [finding.where for finding in run(make, book, [fact]).derived] == [where]
+
+
 # Bounds
 
 

@@ -128,7 +128,8 @@ CASES = {
     "distinct without count": ("count: {ge: 2}", "distinct: model", "distinct", "'distinct' needs 'count'"),
     "count of words": ("count: {ge: 2}", "count: {ge: many}", "count: {ge: many", "'count' is compared with plain numbers"),
     "regex from a field": ("{lt: {field: reply", "{matches: {field: reply", "{matches", "'matches' takes no other field"),
-    "across what": ("{log: port-taken}", "{log: port-taken, across: run}", "across", "'across' can only be 'node'"),
+    "across what": ("{log: port-taken}", "{log: port-taken, across: rank}", "across", "'across' can only be 'node', 'run', or [node, run]"),
+    "across a list of what": ("{log: port-taken}", "{log: port-taken, across: [node, 3]}", "across", "'across' can only be"),
 }  # fmt: skip
 
 

@@ -90,5 +90,6 @@ def _words(p: Pattern) -> str:
     more = [f"called {p.alias}"] if p.named else []
     more += [f"before {p.before}"] if p.before else []
     more += [f"after {p.after}"] if p.after else []
-    more += ["on any node"] if p.across else []
+    more += ["on any node"] if "node" in p.across else []
+    more += ["in any run"] if "run" in p.across else []
     return describe(p) + (f" ({', '.join(more)})" if more else "")

@@ -35,6 +35,11 @@ class Where:
             for mine, theirs in zip(self.as_tuple(), other.as_tuple(), strict=True)
         )
 
+    def same_log(self, other: Where) -> bool:
+        """True unless the two are known to speak of different endpoints, nodes or containers: runs are comparable."""
+        pairs = ((self.target, other.target), (self.node, other.node), (self.container, other.container))
+        return all(mine is None or theirs is None or mine == theirs for mine, theirs in pairs)
+
     def merged(self, other: Where) -> Where:
         """The union of what both know; this one wins where they differ."""
         pairs = zip(self.as_tuple(), other.as_tuple(), strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ..errors import EngineError
 from ..facts import NOWHERE, Fact, Finding, Where
@@ -23,8 +24,8 @@ def conclude(rule: Rule, bound: Bound) -> Finding:
     source = bound[0][1].source if bound else None
     clocks = {fact.clock for _, fact in bound if fact.time is not None}
     for pattern, fact in bound:
-        if not pattern.across:
-            where = where.merged(fact.where)
+        if "node" not in pattern.across:
+            where = where.merged(replace(fact.where, run=None) if pattern.across else fact.where)
         order = max(order, fact.order)
         if fact.time is not None and len(clocks) == 1:
             time = fact.time if time is None else max(time, fact.time)

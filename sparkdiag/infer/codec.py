@@ -142,7 +142,7 @@ def _pattern(item: dict[str, Any]) -> Pattern:
         item["alias"],
         item["probe"],
         get("named", False),
-        get("across", False),
+        tuple(get("across", ())),
         get("before"),
         get("after"),
         tuple(map(_test, get("count", ()))),

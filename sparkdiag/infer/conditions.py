@@ -8,10 +8,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from ..facts import Fact, Scalar, Value
+from ..facts import Fact, Scalar, Value, Where
 from ..records import dataclass
 from .rules import Condition, FieldRef, Pattern, Test, Variant
 from .versions import in_range, parse
@@ -148,8 +149,22 @@ def in_order(pattern: Pattern, fact: Fact, binding: Binding) -> bool:
 
 
 def joins(pattern: Pattern, fact: Fact, others: Sequence[tuple[Pattern, Fact]]) -> bool:
-    """`where` agrees with all facts bound so far, unless a pattern reaches across nodes."""
-    return all(pattern.across or other.across or fact.where.joins(bound.where) for other, bound in others)
+    """`where` agrees with all facts bound so far, but for what one of the two patterns reaches across.
+
+    `across: node` speaks of the whole group of nodes: of any endpoint, node, container, rank and turn. Runs are counted
+    within one container's log: in one log they stay apart, those of two logs have nothing to do with each other.
+    `across: run` speaks of any run; the rest has to agree.
+    """
+    return all(_meet(fact.where, bound.where, pattern.across + other.across) for other, bound in others)
+
+
+def _meet(one: Where, other: Where, across: tuple[str, ...]) -> bool:
+    if not across:
+        return one.joins(other)
+    any_run = "run" in across or one.run is None or other.run is None or one.run == other.run
+    if "node" in across:
+        return any_run or not one.same_log(other)
+    return any_run and replace(one, run=None).joins(other)
 
 
 class Memory:

@@ -138,9 +138,10 @@ def pattern(data: Any, line: int, what: str) -> Pattern:
             raise EntryError(data.lines[key], f"{what}: '{key}' must be a word")
     if not _ALIAS.fullmatch(alias) or alias in _OWN:
         raise EntryError(data.lines["as"], f"{what}: 'as: {alias}' is no name; use a lower-case word")
-    across = data.get("across")
-    if across not in (None, "node"):
-        raise EntryError(data.lines["across"], f"{what}: 'across' can only be 'node'")
+    reaches = data.get("across", [])
+    across = tuple(reaches) if isinstance(reaches, list) else (reaches,)
+    if not {"node", "run"}.issuperset(one if isinstance(one, str) else "" for one in across):
+        raise EntryError(data.lines["across"], f"{what}: 'across' can only be 'node', 'run', or [node, run]")
     count = _count(data["count"], data.lines["count"], what) if "count" in data else ()
     if "distinct" in data and not count:
         raise EntryError(data.lines["distinct"], f"{what}: 'distinct' needs 'count'")
@@ -150,7 +151,7 @@ def pattern(data: Any, line: int, what: str) -> Pattern:
         alias=alias,
         probe=data.get("probe", kind),
         named="as" in data,
-        across=across is not None,
+        across=across,
         before=data.get("before"),
         after=data.get("after"),
         count=count,

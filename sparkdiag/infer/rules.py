@@ -45,8 +45,8 @@ class Pattern:
     """The probe whose having run makes the absence of a match known."""
     named: bool = False
     """The alias was written by the author (else it is the kind's name)."""
-    across: bool = False
-    """May speak of another node, container, rank or run than the other patterns."""
+    across: tuple[str, ...] = ()
+    """What it may differ in from the other patterns: `node`, `run`, or both; see conditions.joins."""
     before: str | None = None
     after: str | None = None
     """Alias of a pattern that this fact must stand before or after."""
