@@ -141,6 +141,9 @@ class Diagnosis:
         }
 
 
+TRIED = "tried: "
+
+
 @dataclass(frozen=True, slots=True)
 class NextProbe:
     """A probe that would tell live hypotheses apart."""
@@ -153,6 +156,7 @@ class NextProbe:
     do: str | None = None
     """What to do, in words, where no one command does it."""
     why_not_run: str | None = None
+    """Why it was left out; with TRIED before it, what came of it."""
 
     def to_dict(self) -> dict[str, Any]:
         out: dict[str, Any] = {"probe": self.probe, "separates": list(self.separates), "cost": self.cost}

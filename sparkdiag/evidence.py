@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .capture import Capture, Item
 from .case import Case, judge
-from .diagnosis import Problem
+from .diagnosis import TRIED, Problem
 from .facts import Fact, Signature
 from .records import dataclass
 from .targets import Recognised
@@ -39,13 +39,21 @@ class Evidence:
         """Items of the capture, with what they say could not be collected."""
         self.capture = self.capture.with_items(*items)
         for item in items:
-            told = problem_of(item)
+            told = problem_of(item, self._beside(item))
             if told is not None and told not in self.problems:
                 self.problems.append(told)
             if item.status == "skipped":
                 probes = item.asked.get("probes")  # one item may stand for several probes
                 for probe in probes if isinstance(probes, list) else [item.probe]:
                     self.not_run.setdefault(str(probe), item.why or "skipped")
+            elif told is not None and "command" in item.asked:
+                self.not_run.setdefault(item.probe, f"{TRIED}{told.why}")
+
+    def _beside(self, item: Item) -> str | None:
+        """What the item's target is called, where there is another of its kind."""
+        target = next((one for one in self.capture.targets if one.id == item.target), None)
+        alike = [one for one in self.capture.targets if target is not None and one.kind == target.kind]
+        return target.address if target is not None and len(alike) > 1 else None
 
     def add_capture(self, path: str) -> None:
         """A saved capture, or a single recorded exchange."""
@@ -87,7 +95,7 @@ class Evidence:
         """Hosts and addresses numbered, in the evidence and in what was said of it."""
         from .capture_io import anonymized
 
-        said = [problem_of(item) for item in self.capture.items]
+        said = [problem_of(item, self._beside(item)) for item in self.capture.items]
         self.problems = [problem for problem in self.problems if problem not in said]
         whole = anonymized(self.capture)
         self.capture = replace(whole, items=())
@@ -116,20 +124,29 @@ class Evidence:
         )
 
 
-def problem_of(item: Item) -> Problem | None:
-    """What could not be collected, in words; a refused port is evidence, and told by its diagnosis."""
+def problem_of(item: Item, beside: str | None = None) -> Problem | None:
+    """What could not be collected, in words; a refused port is evidence, and told by its diagnosis.
+
+    `beside` names the target where the case has several of its kind.
+    """
+    what = item.probe if beside is None else f"{beside}: {item.probe}"
     if item.status == "skipped" and item.why == AS_ASKED:
         return None
     if item.status in ("ok", "http-error", "exit-error"):
-        return Problem(item.probe, "only the beginning was read") if item.truncated and item.why is None else None
-    words = {
-        "refused": "the connection was refused",
-        "timeout": "no answer in time",
-        "reset": "the connection was reset",
-        "dns": "the name does not resolve",
-        "tls": "TLS failed",
-        "denied": "not allowed",
-        "not-found": "not there",
-        "skipped": "not run",
-    }[item.status]
-    return Problem(item.probe, words if item.why in (None, "", words) else f"{words}: {item.why}")
+        return Problem(what, "only the beginning was read") if item.truncated and item.why is None else None
+    if item.status == "refused" and "command" in item.asked:  # by what it asks, not by a port of the node
+        return Problem(what, item.why or "nobody answered")
+    words = _WORDS[item.status]
+    return Problem(what, words if item.why in (None, "", words) else f"{words}: {item.why}")
+
+
+_WORDS = {
+    "refused": "the connection was refused",
+    "timeout": "no answer in time",
+    "reset": "the connection was reset",
+    "dns": "the name does not resolve",
+    "tls": "TLS failed",
+    "denied": "not allowed",
+    "not-found": "not there",
+    "skipped": "not run",
+}

@@ -78,6 +78,10 @@ _MISSING = re.compile(
     r"(?:command )?not found\s*\Z|executable file not found|No such container|No such object|no such image",
     re.IGNORECASE,
 )
+_NO_SERVICE = re.compile(
+    r"Cannot connect to the Docker daemon|Is the docker daemon running|failed to connect to the docker API|"
+    r"Failed to connect to (?:user scope |system scope )?bus|has not been booted with systemd"
+)
 _SHORT = 2000
 """Words of a refusal count only where they are all that was printed, not somewhere in a log."""
 
@@ -89,6 +93,8 @@ def status_of(code: int | None, text: str) -> Status:
         return "timeout"
     if _DENIED.search(short):
         return "denied"
+    if code != 0 and _NO_SERVICE.search(short):
+        return "refused"
     if code == 127 or (code != 0 and _MISSING.search(short)):
         return "not-found"
     if code == 126:

@@ -136,10 +136,11 @@ class SshServer:
 
     def cut(self) -> None:
         """End the server and all its sessions, as a node that loses power does."""
-        for pid in self._children():
+        for pid in self.processes():
             os.kill(pid, signal.SIGKILL)
 
-    def _children(self) -> list[int]:
+    def processes(self) -> list[int]:
+        """The server's own and those of all its sessions."""
         assert self._process is not None
         found, queue = [], [self._process.pid]
         while queue:
@@ -153,7 +154,7 @@ class SshServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._process is not None
-        for pid in reversed(self._children()):
+        for pid in reversed(self.processes()):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sparkdiag
-from sparkdiag.capture import Item
-from sparkdiag.collect import NodeSettings, collect_node, commands, node, nodes_of, shell
+from sparkdiag.collect import NodeSettings, commands, node, shell
 from sparkdiag.collect.scripts import node_script
 from tests.endpoint_server import Engine, listening, silent, vllm
+from tests.node_runs import collected, named, only
 from tests.node_stand_ins import STARVED, Spark
 from tests.ssh_server import SshServer, free_port, needs_sshd
 
@@ -36,26 +34,6 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshServe
 @pytest.fixture
 def spark(tmp_path: Path) -> Spark:
     return Spark(tmp_path / "node")
-
-
-def collected(ssh: str = "spark-a", *, container: str | None = None, seconds: float = 30.0) -> list[Item]:
-    began = time.monotonic()
-    (one,) = nodes_of([ssh], False, container)
-    return asyncio.run(collect_node(NodeSettings("n1", one, lambda: time.monotonic() - began, seconds, 3.0)))
-
-
-def named(items: list[Item], probe: str) -> Item:
-    return next(item for item in items if item.probe == probe)
-
-
-def only(monkeypatch: pytest.MonkeyPatch, *probes: str, seconds: float | None = None) -> None:
-    """Cut the list of commands down, and their time limits."""
-    kept = [one for one in commands.COMMANDS if not probes or one.probe in ("meminfo", *probes)]
-    if seconds is not None:
-        kept = [replace(one, seconds=seconds) for one in kept]
-    for module in (commands, node):
-        monkeypatch.setattr(module, "COMMANDS", tuple(kept))
-    monkeypatch.setattr(node, "_ORDER", {one.probe: number for number, one in enumerate(kept)})
 
 
 # --- a node that is well

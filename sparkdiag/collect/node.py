@@ -26,6 +26,15 @@ __all__ = ["Node", "NodeSettings", "collect_node", "nodes_of", "starved"]
 SESSIONS = 8
 """Open at once: sshd allows ten on one connection unless told otherwise."""
 MAX_NODES = 8
+_SIGN_OF_LIFE = 4.0
+"""Seconds within which a node that is alive runs the shortest command."""
+_MUTE = "the node stopped answering"
+_NO_SERVICE = (
+    ("ocker", "the Docker daemon does not run, or not at its usual socket"),
+    ("not been booted with systemd", "systemd does not run here"),
+    ("bus", "no service manager answers"),
+)
+"""What it means that a command finds nobody to ask, by words of its own; the first that fits."""
 _ORDER = {command.probe: number for number, command in enumerate(COMMANDS)}
 
 
@@ -91,8 +100,11 @@ async def collect_node(settings: NodeSettings) -> list[Item]:
         at = settings.clock()
         up = await master.connect()
         login = _login(settings, master, up, at)
-        items = await _Node(settings, master.argv(), master).collect() if up else []
+        node = _Node(settings, master.argv(), master)
+        items = await node.collect() if up else []
         below = await looking if looking is not None else []
+        if up and looking is not None and (node.mute or not master.up):
+            below = await host_items(host)  # it went away in the middle: how it stands now is what counts
     if not up:
         return [*below, login, _not_run(settings, f"no login: {login.why}")]
     return [*items, *below, login]
@@ -123,6 +135,8 @@ class _Node:
         self.argv = list(argv)
         self.master = master
         self.free = asyncio.Semaphore(SESSIONS)
+        self.mute = False
+        """It runs nothing any more, not even the shortest command."""
         self.items: list[tuple[tuple[int, int], Item]] = []
         """Each with its place in the capture: the command's in the list, and the container's number."""
 
@@ -185,7 +199,7 @@ class _Node:
         said = redact(session.errors.decode("utf-8", "replace").strip().split("\n")[-1])[:200]
         for command in commands:
             if command.probe in went:
-                item = self._item(command, went[command.probe], session.left)
+                item = self._item(command, went[command.probe], session)
                 self.items.append(((_ORDER[command.probe], number), item))
             elif session.left is not None:
                 self._skip(command, f"not reached: {session.left}", number, container)
@@ -199,16 +213,16 @@ class _Node:
             left = self.settings.seconds - self.settings.clock()
             if left <= 0.2:
                 return "the time for this run was used up"
+            if self.mute:
+                return _MUTE
             if self.master is not None and not self.master.up:
                 return "the connection to the node was lost"
-            run = secrets.token_hex(6)
             try:
-                session = await run_script(
-                    self.argv, session_script(run, commands, container), run, commands,
-                    now=self.settings.clock, seconds=left,
-                )  # fmt: skip
+                session = await self._script(commands, container, left)
             except OSError as error:
                 return f"no shell could be started: {error.strerror}"
+            if session.hangs and await self._is_mute():
+                session.lost, session.left = True, f"{_MUTE} in the middle of this"
             if session.sections:
                 return session
             if self.master is not None and not self.master.up:
@@ -217,7 +231,20 @@ class _Node:
                 return session
             await asyncio.sleep(0.1)
 
-    def _item(self, command: Command, went: Went, left: str | None) -> Item:
+    async def _script(self, commands: Sequence[Command], container: str | None, seconds: float) -> Session:
+        run = secrets.token_hex(6)
+        script = session_script(run, commands, container)
+        return await run_script(self.argv, script, run, commands, now=self.settings.clock, seconds=seconds)
+
+    async def _is_mute(self) -> bool:
+        """Whether the whole node hangs, not just a command: then it does not run the shortest one either."""
+        left = self.settings.seconds - self.settings.clock()
+        if self.master is not None and not self.mute and left > _SIGN_OF_LIFE:
+            session = await self._script(COMMANDS[:1], None, _SIGN_OF_LIFE)
+            self.mute = not session.sections and b"refused by peer" not in session.errors
+        return self.mute
+
+    def _item(self, command: Command, went: Went, session: Session) -> Item:
         raw = bytes(went.output)
         truncated = len(raw) >= command.limit
         if truncated:  # a line that was cut may hold half a secret: its other half would have told what it is
@@ -226,12 +253,14 @@ class _Node:
         status = status_of(went.code, text)
         why = None
         if went.code is None:
-            why = left or "the session broke off"
-            status = "reset" if left and "broke off" in left else "timeout"
+            why = session.left or "the session broke off"
+            status = "reset" if session.lost or session.left is None else "timeout"
         elif status == "timeout":
             why = f"ended after {command.seconds:g} s" if went.code == 124 else "killed"
         elif status == "denied":
             why = f"needs {command.right}" if command.right else (text.strip().split("\n")[-1][:200] or None)
+        elif status == "refused":
+            why = next((words for sign, words in _NO_SERVICE if sign in text), "no answer from what it asks")
         elif status == "not-found":
             why = None if went.code == 127 else text.strip().split("\n")[-1][:200]
         return Item(

@@ -52,6 +52,10 @@ class Session:
     code: int | None = None
     left: str | None = None
     """Why it was left before it ended."""
+    hangs: bool = False
+    """It was left because nothing came from it any more: of its command, or of the whole node."""
+    lost: bool = False
+    """The connection or the node went away."""
 
 
 async def run_script(
@@ -99,6 +103,7 @@ async def run_script(
         if transport.get_returncode() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(transport.get_pid(), signal.SIGKILL)
+            await protocol.ended_process()  # closed earlier, the transport would take the exit status from the loop
         transport.close()
         await protocol.gone()
 
@@ -112,6 +117,7 @@ class _Protocol(asyncio.SubprocessProtocol):
         self.ended = False
         """The output has ended."""
         self._changed = asyncio.Event()
+        self._exited = asyncio.Event()
         self._gone = asyncio.Event()
 
     async def news(self, seconds: float) -> None:
@@ -133,16 +139,24 @@ class _Protocol(asyncio.SubprocessProtocol):
         self._changed.set()
 
     def process_exited(self) -> None:
+        self._exited.set()
         self._changed.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
 
+    async def ended_process(self) -> None:
+        await _wait(self._exited)
+
     async def gone(self) -> None:
         """The process and its pipes are done with: the loop may be closed after that."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORDS):
-                await self._gone.wait()
+        await _wait(self._gone)
+
+
+async def _wait(event: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LAST_WORDS):
+            await event.wait()
 
 
 class _Reader:
@@ -220,6 +234,7 @@ class _Reader:
             self.rest = bytearray()
         if self.open is not None:
             self.session.left = f"the session broke off in the middle of '{self.open.command[:80]}'"
+            self.session.lost = True
         self._close(None)
 
     def leave(self) -> None:
@@ -229,6 +244,8 @@ class _Reader:
             self.session.left = "the time for this run was used up"
         elif self.open is not None:
             self.session.left = f"'{self.open.command[:80]}' did not end within {self.now() - self.since:.0f} s"
+            self.session.hangs = True
         else:
             self.session.left = f"the shell said nothing within {_START:.0f} s"
+            self.session.hangs = True
         self._close(None)

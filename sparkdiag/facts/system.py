@@ -32,6 +32,10 @@ class SystemSeen(Fact):
     """Ubuntu 24.04.3 LTS."""
     dgx_os: str | None = None
     """Version of DGX OS, after the last over-the-air update."""
+    up_seconds: float | None = None
+    """Since the boot."""
+    load: float | None = None
+    """Tasks that ran or waited for a disk, averaged over a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

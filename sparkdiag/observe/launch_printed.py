@@ -84,9 +84,11 @@ def joined_words(text: str) -> list[str]:
 
 
 def _json_end(text: str, at: int) -> int:
-    """Past a JSON value; past its bracket where it is none."""
+    """Past a JSON value, or the stand-in of a secret; past its bracket where it is neither."""
     import json
 
+    if text.startswith("[secret: ", at):
+        return text.find("]", at, at + 80) + 1 or at + 1
     try:
         return json.JSONDecoder().raw_decode(text, at)[1]
     except (ValueError, RecursionError):

@@ -10,7 +10,7 @@ from ..facts.system import CommandRan
 
 __all__ = ["command_ran", "without_false_looks"]
 
-_NOTHING_SEEN = ("denied", "not-found", "timeout", "reset")
+_NOTHING_SEEN = ("denied", "refused", "not-found", "timeout", "reset")
 
 
 def command_ran(piece: Piece) -> list[Fact]:

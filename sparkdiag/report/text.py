@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..diagnosis import Diagnosis, NextProbe, Report
+from ..diagnosis import TRIED, Diagnosis, NextProbe, Report
 from .layout import Page
 from .words import (
     avoided,
@@ -178,6 +178,7 @@ def _next(page: Page, probes: tuple[NextProbe, ...]) -> None:
         if probe.command:
             page.verbatim(probe.command, inner + 2)
         if probe.why_not_run:
-            page.paragraph(f"not run: {probe.why_not_run}", inner)
+            tried = probe.why_not_run.startswith(TRIED)
+            page.paragraph(probe.why_not_run if tried else f"not run: {probe.why_not_run}", inner)
         if probe.separates:
             page.paragraph("tells about " + ", ".join(probe.separates), inner)

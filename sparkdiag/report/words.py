@@ -56,7 +56,8 @@ def headline(report: Report) -> str:
         return f"inconclusive: nothing is sure enough to claim; perhaps: {titled(report.diagnoses[0])}"
     # a program that is not there is no problem of its own
     problem = next((one for one in report.problems if one.why != "not there"), None)
-    if problem is not None:
+    looked = any(fact["kind"] == "ran" and fact["status"] == "ok" for fact in report.facts)
+    if problem is not None and not looked:
         address = next(iter(report.targets.values())) if len(report.targets) == 1 else ""
         return f"inconclusive: {address or problem.what}: {problem.why}"
     unknown = _unknown_error(report)
@@ -106,11 +107,12 @@ def where_words(where: Mapping[str, str | None], targets: Mapping[str, str]) -> 
 
 
 def not_collected(report: Report) -> list[str]:
-    """The problems, those with the same reason together: a closed port stops every probe for one reason."""
-    by_reason: dict[str, list[str]] = {}
+    """The problems, those of one target with the same reason together: a closed port stops every probe for one."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
     for problem in report.problems:
-        by_reason.setdefault(problem.why, []).append(problem.what)
-    return [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in by_reason.items()]
+        target, colon, probe = problem.what.rpartition(": ")
+        by_reason.setdefault((target + colon, problem.why), []).append(probe)
+    return [f"{target}{', '.join(dict.fromkeys(names))}: {why}" for (target, why), names in by_reason.items()]
 
 
 def place(e: Evidence) -> str:

@@ -161,6 +161,8 @@ def _shown(values: dict[str, float], line: str) -> str:
 
 def _of_meminfo(values: dict[str, float]) -> Figures:
     known = Figures(total=values.get("MemTotal"), free=values.get("MemFree"), available=values.get("MemAvailable"))
+    if known.total is not None and known.available is not None:
+        known.used = known.total - known.available  # as free has it
     if "Cached" in values:
         known.cache = values["Cached"] + values.get("Buffers", 0.0)
     if known.total is not None and "AnonPages" in values and "Cached" in values and known.free is not None:

@@ -1,4 +1,4 @@
-"""The operating system and its clock: uname -a, os-release, dgx-release, date, timedatectl."""
+"""The operating system and its clock: uname -a, os-release, dgx-release, uptime, date, timedatectl."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ MAX_TEXT = 20_000
 _UNAME = re.compile(r"Linux \S+ (?P<kernel>\d+\.\d+\S*) #")
 _SETTING = re.compile(r'(?P<key>PRETTY_NAME|DGX_SWBUILD_VERSION|DGX_OTA_VERSION)="?(?P<value>[^"\n]{1,80})"?\s*\Z')
 _DATE = re.compile(r"(?P<epoch>\d{10})(?: 20\d\d-\d\d-\d\dT[\d:]+Z)?\s*\Z")
+_UPTIME = re.compile(r"(?P<up>\d{1,10})\.\d\d \d+\.\d\d\Z")
+_LOAD = re.compile(r"(?P<load>\d{1,6}\.\d\d) \d+\.\d\d \d+\.\d\d \d+/\d+ \d+\Z")
 _SYNCHRONIZED = re.compile(r"(?:NTPSynchronized=|System clock synchronized: )(?P<word>yes|no)\b")
 
 
@@ -32,13 +34,19 @@ def observe_systems(piece: Piece) -> list[Fact]:
 
 
 def _system(piece: Piece, command: str, lines: list[str]) -> SystemSeen | None:
-    if not re.search(r"\buname -\w*a|/etc/(?:os|dgx)-release\b|\blsb_release\b", command):
+    if not re.search(r"\buname -\w*a|/etc/(?:os|dgx)-release\b|\blsb_release\b|/proc/uptime\b", command):
         return None
     told: dict[str, str] = {}
+    since: dict[str, float] = {}
     first: tuple[int, str] | None = None
     for number, line in enumerate(lines):
         kernel, setting = _UNAME.match(line), _SETTING.match(line)
-        if kernel is not None:
+        up, load = _UPTIME.match(line), _LOAD.match(line)
+        if up is not None:
+            since["up_seconds"] = float(up["up"])
+        elif load is not None:
+            since["load"] = float(load["load"])
+        elif kernel is not None:
             told["kernel"] = kernel["kernel"]
         elif setting is not None:  # an update is noted below the version that was installed first
             told["os" if setting["key"] == "PRETTY_NAME" else "dgx_os"] = setting["value"].strip()
@@ -47,7 +55,10 @@ def _system(piece: Piece, command: str, lines: list[str]) -> SystemSeen | None:
         first = (number, line)
     if first is None:
         return None
-    return SystemSeen(kernel=told.get("kernel"), os=told.get("os"), dgx_os=told.get("dgx_os"), **place(piece, *first))
+    return SystemSeen(
+        kernel=told.get("kernel"), os=told.get("os"), dgx_os=told.get("dgx_os"), up_seconds=since.get("up_seconds"),
+        load=since.get("load"), **place(piece, *first),
+    )  # fmt: skip
 
 
 def _clock(piece: Piece, command: str, lines: list[str]) -> ClockSeen | None:
