@@ -97,3 +97,18 @@ def test_a_long_listing_tells_sizes_but_not_those_of_links() -> None:
 
 def test_a_listing_of_something_else() -> None:
     assert observe_files(Piece("output", "a.txt b.py", command="ls")) == []
+
+
+def test_a_whole_config_keeps_its_dimensions_and_no_more() -> None:
+    document = {
+        **CONFIG, "hidden_size": 64, "num_hidden_layers": 2, "layer_types": ["full_attention", "linear_attention"],
+        "bos_token_id": 1, "id2label": {"0": "A"},
+    }  # fmt: skip
+    piece = Piece("config", json.dumps(document), command="cat /models/m/config.json", meta={"doc": document})
+    (fact,) = [fact for fact in observe_config(piece) if fact.kind == "config"]
+    dimensions = fact.dimensions  # type: ignore[attr-defined]
+    assert dimensions["num_experts"] == 128
+    assert dimensions["layer_types"] == ["full_attention", "linear_attention"]
+    assert dimensions["quantization_config"] == CONFIG["quantization_config"]
+    assert not {"bos_token_id", "id2label", "architectures"} & set(dimensions)
+    assert config(json.dumps(CONFIG), None, "config", doc=CONFIG).get("dimensions", {}) == {}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from sparkdiag.derive.memory import memory_budgets
+from sparkdiag.derive.model_size import model_size
 from sparkdiag.derive.roofline import rooflines
 from sparkdiag.derive.speculation import drafting
 from sparkdiag.derive.sums import sums
@@ -15,8 +17,11 @@ from sparkdiag.facts import Fact, LogHit, Where
 from sparkdiag.facts.container import Container
 from sparkdiag.facts.launch import Launch
 from sparkdiag.facts.metrics import MetricsSample
+from sparkdiag.facts.model import ModelConfig
 from sparkdiag.facts.node import MemorySample, ProcessSeen
 from sparkdiag.facts.sums import Drafter
+
+from .corpus import FIXTURES
 
 
 def log(
@@ -188,6 +193,35 @@ def test_acceptance_from_counters_and_from_sglang() -> None:
 
 
 # -- roofline -------------------------------------------------------------------------------------------------------
+
+
+MODELS = json.loads((FIXTURES / "models.json").read_text())["models"]
+
+
+@pytest.mark.parametrize(
+    ("name", "fixture"),
+    [
+        ("openai/gpt-oss-20b", "gpt-oss-20b"),
+        ("openai/gpt-oss-120b", "gpt-oss-120b"),
+        ("deepseek-ai/DeepSeek-R1", "DeepSeek-V3"),
+        ("moonshotai/Kimi-K2-Instruct", "Kimi-K2-Instruct"),
+        ("zai-org/GLM-4.5-Air", "GLM-4.5-Air"),
+        ("MiniMaxAI/MiniMax-M2.1", "MiniMax-M2"),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "Mixtral-8x7B-Instruct-v0.1"),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "Llama-4-Scout-17B-16E-Instruct"),
+    ],
+)
+def test_what_a_sparse_model_reads_by_its_name_or_its_config(name: str, fixture: str) -> None:
+    size = model_size(MODELS[fixture]["config"])
+    assert size is not None
+    share = size.streamed_bytes / size.weights_bytes
+    speed = [log("model-weights-size", 1, gib=60.0), log("throughput-window", 2, generation=20.0, running=1)]
+    named, _ = rooflines([launch(model=name), *speed])
+    config = ModelConfig(model_type="x", dimensions=MODELS[fixture]["config"])
+    configured, _ = rooflines([launch(model="house/model"), config, *speed])
+    assert configured.get("dense") is named.get("dense") is False
+    assert configured.get("read_gib") == pytest.approx(60 * share, abs=0.01)
+    assert named.get("read_gib") == pytest.approx(60 * share, rel=0.05)
 
 
 def test_a_dense_model_against_its_ceiling() -> None:

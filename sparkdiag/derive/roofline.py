@@ -39,6 +39,18 @@ _HYBRID = re.compile(
 )  # fmt: skip
 
 
+_SHARES = (
+    (re.compile(r"gpt-oss-20b", re.IGNORECASE), 0.27),
+    (re.compile(r"gpt-oss-120b", re.IGNORECASE), 0.077),
+    (re.compile(r"deepseek-(?:v3|r1)(?!-distill)", re.IGNORECASE), 0.055),
+    (re.compile(r"kimi-k2", re.IGNORECASE), 0.031),
+    (re.compile(r"glm-4\.[567]-air|glm-4\.5v", re.IGNORECASE), 0.12),
+    (re.compile(r"minimax-m2", re.IGNORECASE), 0.046),
+    (re.compile(r"mixtral-8x7b", re.IGNORECASE), 0.273),
+    (re.compile(r"llama-4-scout", re.IGNORECASE), 0.15),
+)
+"""Share of its weights that a token reads, for sparse models whose names do not tell: the sums of model_size.py."""
+
 _SIZED = ("model-weights-size", "llama-bench-row")
 """Lines that tell the size of the weights."""
 _TIMED = ("throughput-window", "sglang-decode", "measured-speed", "llama-bench-row")
@@ -166,14 +178,33 @@ def _kind_of(names: Sequence[str], facts: Sequence[Fact]) -> tuple[bool | None, 
     hybrid = bool(_HYBRID.search(text)) or any(
         _HYBRID.search(f"{f.get('architecture')} {f.get('model_type')}") for f in configs
     )
+    summed = next((share for fact in configs if (share := _summed(fact)) is not None), None)
+    if summed is not None:
+        return False, hybrid or None, summed
     active = _ACTIVE.search(text)
     if active is not None and float(active["total"]) > 0:
         return False, hybrid or None, min(1.0, float(active["active"]) / float(active["total"]))
+    known = next((share for pattern, share in _SHARES if pattern.search(text)), None)
+    if known is not None:
+        return False, hybrid or None, known
     if _SPARSE.search(text) or any(f.get("experts") for f in configs):
         return False, hybrid or None, 1.0
     if _DENSE.search(text) or configs:
         return True, hybrid or None, 1.0
     return None, hybrid or None, 1.0
+
+
+def _summed(config: Fact) -> float | None:
+    """The share of a sparse model's weights that a token reads, by a whole config.json's dimensions."""
+    dimensions = getattr(config, "dimensions", None)
+    if not dimensions:
+        return None
+    from .model_size import model_size
+
+    size = model_size(dimensions)
+    if size is None or size.dense or not size.shape.vocab or not size.weights_bytes:
+        return None
+    return size.streamed_bytes / size.weights_bytes
 
 
 def _speculates(fact: Fact) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, ClassVar
 
 from ..records import dataclass
 from .base import Fact
@@ -62,6 +64,8 @@ class ModelConfig(Fact):
     custom_code: bool | None = None
     """auto_map: the model brings Python code of its own."""
     chat_template: bool | None = None
+    dimensions: Mapping[str, Any] = field(default_factory=dict)
+    """A config.json's settings of widths, layers, experts and quantization, as it has them: for sums over them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -141,8 +141,9 @@ def _fact(piece: Piece, document: Mapping[str, Any]) -> ModelConfig | None:
     }
     if not any(value is not None for value in told.values()):
         return None
-    name = _FILES.search(str(piece.meta.get("file") or "")) or _FILES.search(piece.command or "")
     shown = ", ".join(f"{key} {value}" for key, value in told.items() if value is not None)
+    told["dimensions"] = _dimensions(document, inner)
+    name = _FILES.search(str(piece.meta.get("file") or "")) or _FILES.search(piece.command or "")
     return ModelConfig(
         file=name[0] if name else None,
         where=piece.where,
@@ -150,6 +151,30 @@ def _fact(piece: Piece, document: Mapping[str, Any]) -> ModelConfig | None:
         source=Source(piece.source, piece.first_line, text=shown[:300]),
         **told,
     )
+
+
+_DIMENSIONS = re.compile(
+    r"model_type|hidden_size|.*(?:_layers|_layer|_heads|_dim|_rank|_size|_width|_interval|_pattern|_window|window_size|"
+    r"experts|experts_per_tok\w*|_topk|_k|_dense_replace|_layer_freq|_layer_step|_sparse_step|_types|_type_list|_kernel|"
+    r"_groups|_embeddings|_gate|_block|_act)|n_embd|d_model|quantization_config|torch_dtype|dtype|linear_attn_config"
+)
+
+
+def _dimensions(document: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that sums need: numbers, short texts, lists of a layer each; nothing else of a nested kind but the
+    quantization's own settings."""
+    merged = {**document, **inner}
+    if not (_number(merged.get("hidden_size")) and _number(merged.get("num_hidden_layers"))):
+        return {}
+    out: dict[str, Any] = {}
+    for key, value in list(merged.items())[:400]:
+        if not _DIMENSIONS.fullmatch(key[:80]):
+            continue
+        if isinstance(value, dict):
+            out[key] = {k: v for k, v in list(value.items())[:60] if not isinstance(v, list) or len(v) <= 4000}
+        elif isinstance(value, (bool, int, float)) or (isinstance(value, (str, list)) and len(value) <= 500):
+            out[key] = value
+    return out
 
 
 def _text(value: Any) -> str | None:
