@@ -94,6 +94,12 @@ KINDS: dict[str, str] = {
     "disk": "disks:DiskUse",
     "disk-load": "disks:DiskLoad",
     "folder-size": "disks:FolderSize",
+    "setup": "setup:Setup",
+    "fit": "setup:MemoryFit",
+    "placement": "setup:Placement",
+    "entry": "setup:Entry",
+    "origin": "setup:Origin",
+    "parser-file": "setup:ParserFile",
 }
 """Kind name, as rules write it, to `module:Class` in this package."""
 

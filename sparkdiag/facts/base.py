@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
 from typing import Any, ClassVar
 
@@ -93,9 +93,13 @@ class Fact:
         """The value of a field by the name rules use; None when it is unknown."""
         return getattr(self, name, None)
 
+    def places(self, names: Iterable[str]) -> tuple[Source, ...]:
+        """Where the evidence shows these of its fields: its own place, unless a kind knows better."""
+        return (self.source,)
+
     def to_dict(self) -> dict[str, Any]:
         """The fact for a report: its kind, its known fields, its place."""
-        skip = {"where", "source", "order", "time", "clock"}
+        skip = {"where", "source", "order", "time", "clock", "lines"}
         known = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skip}
         return {
             "kind": self.kind,
@@ -103,6 +107,12 @@ class Fact:
             "where": self.where.to_dict(),
             "source": self.source.place(),
         }
+
+
+def places_among(lines: Mapping[str, Source], names: Iterable[str], own: Source) -> tuple[Source, ...]:
+    """The known places of these fields, each once, in the order of the text; a fact's own place if there are none."""
+    found = {lines[name]: None for name in names if name in lines}
+    return tuple(sorted(found, key=lambda source: (source.source, source.line or 0))) or (own,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

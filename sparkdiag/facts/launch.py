@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import ClassVar
 
 from ..records import dataclass
-from .base import Fact, Value
+from .base import Fact, Source, Value, places_among
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,11 @@ class Launch(Fact):
     flags: Mapping[str, Value] = field(default_factory=dict)
     env: Mapping[str, Value] = field(default_factory=dict)
     docker: Mapping[str, Value] = field(default_factory=dict)
+    lines: Mapping[str, Source] = field(default_factory=dict)
+    """Where each option stands by itself, by its name as rules write it; filled where a launch is judged before it runs."""
+
+    def places(self, names: Iterable[str]) -> tuple[Source, ...]:
+        return places_among(self.lines, names, self.source)
 
     def get(self, name: str) -> Value:
         group, dot, key = name.partition(".")

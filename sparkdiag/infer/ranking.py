@@ -203,32 +203,32 @@ def _provenance(result: Result) -> dict[int, Activation]:
     return out
 
 
-def supporting_facts(activation: Activation, provenance: dict[int, Activation]) -> list[Fact]:
-    """The observed facts behind an activation, through the findings that it rests on."""
-    out: list[Fact] = []
-    queue: list[Fact] = [fact for _, fact in activation.bound]
-    seen: set[int] = set()
+def supporting_facts(activation: Activation, provenance: dict[int, Activation]) -> list[tuple[Fact, tuple[str, ...]]]:
+    """The observed facts behind an activation, through the findings that it rests on, with the fields that were asked for."""
+    asked: dict[int, tuple[Fact, list[str]]] = {}
+    queue = list(activation.bound)
+    seen: set[tuple[int, int]] = set()
     while queue:
-        fact = queue.pop(0)
-        if id(fact) in seen:
+        pattern, fact = queue.pop(0)
+        if (id(pattern), id(fact)) in seen:
             continue
-        seen.add(id(fact))
+        seen.add((id(pattern), id(fact)))
         if isinstance(fact, Finding):
             behind = provenance.get(id(fact))
-            queue += [f for _, f in behind.bound] if behind else []
+            queue += behind.bound if behind else ()
         else:
-            out.append(fact)
-    return out
+            asked.setdefault(id(fact), (fact, []))[1].extend(test.field for test in pattern.tests)
+    return [(fact, tuple(dict.fromkeys(names))) for fact, names in asked.values()]
 
 
-def _evidence(facts: Iterable[Fact]) -> tuple[Evidence, ...]:
+def _evidence(facts: Iterable[tuple[Fact, tuple[str, ...]]]) -> tuple[Evidence, ...]:
     """In the order in which it was seen; what only tells which engine this is comes last."""
     out: list[Evidence] = []
-    for fact in sorted(facts, key=lambda f: (f.kind == "engine", f.order)):
-        source = fact.source
-        item = Evidence(source.source, source.text, source.line, source.path)
-        if source.text and item not in out:
-            out.append(item)
+    for fact, names in sorted(facts, key=lambda pair: (pair[0].kind == "engine", pair[0].order)):
+        for source in fact.places(names):
+            item = Evidence(source.source, source.text, source.line, source.path)
+            if source.text and item not in out:
+                out.append(item)
     return tuple(out[:MAX_EVIDENCE])
 
 
