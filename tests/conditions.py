@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from sparkdiag.advise.lint import lint_case
 from sparkdiag.case import Case, judge
 from sparkdiag.infer import Rulebook, shipped
 from sparkdiag.infer.conditions import Memory, condition_holds, describe, explain_variant
@@ -21,6 +22,7 @@ from sparkdiag.observe.pieces import observe_pieces
 from sparkdiag.observe.transcript import read_texts
 from sparkdiag.run import replay
 from tests.corpus import captures, exchange_of, exchanges, logs, rule_fixtures, servers
+from tests.lint_corpus import documents_of, engines_of, setups
 
 
 def cases() -> Iterator[Case]:
@@ -32,6 +34,8 @@ def cases() -> Iterator[Case]:
         yield judge(lambda book, exchange=exchange: observe_exchange(exchange), rule_engine="python")  # type: ignore[misc]
     for folder in (*captures(), *servers()):
         yield replay(str(folder.path), rule_engine="python")
+    for setup in setups():
+        yield lint_case(documents_of(setup.path), engines=engines_of(setup.path), rule_engine="python")
     yield judge(lambda book: context_facts({"engine": "lmdeploy"}), rule_engine="python")  # what only a caller can tell
 
 

@@ -15,6 +15,19 @@ LAYERS = {
     "infer": {"records", "facts", "diagnosis", "errors"},
     "collect": {"records", "facts", "capture", "errors", "redact", "sections", "secret_names"},
     "report": {"records", "chain", "diagnosis", "errors"},
+    "advise": {
+        "records",
+        "case",
+        "derive",
+        "diagnosis",
+        "errors",
+        "facts",
+        "files",
+        "infer",
+        "observe",
+        "redact",
+        "report",
+    },
 }
 """What each package may import of sparkdiag beside itself."""
 

@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message.removeprefix('argument ')} (see {self.prog} --help)")
 
     def parse(self, argv: list[str]) -> argparse.Namespace:
-        """The options, with everything else as `words`. What follows `--` is never an option."""
+        """The options, with everything else as `words`. What follows `--` is never an option; it is `tail` as well."""
         head, tail = split_words(argv)
         refuse_early(head)
         options, rest = self.parse_known_args(head)
@@ -46,6 +46,7 @@ class Parser(argparse.ArgumentParser):
             if is_option(word):
                 self._refuse_option(word.split("=", 1)[0])
         options.words = [*rest, *tail]
+        options.tail = tail
         return options
 
     def value_options(self) -> set[str]:

@@ -8,6 +8,7 @@ DEFAULT = "diagnose"
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "a recorded server on a loopback port, diagnosed live"),
     "replay": ("replay", "diagnose a saved capture; with expected.yaml beside it, compare"),
+    "lint": ("lint", "judge a launch, a recipe, a model's files before anything is started"),
     "rules": ("rules", "list, check, show or compile the rules"),
     "explain": ("explain", "what a rule or a diagnosis means, when it is named, and what to do"),
     "bench": ("bench", "tokens per second on named workloads, against the bandwidth"),
@@ -18,7 +19,7 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 """Verb to its module in this package and its line in --help."""
 
-PLANNED = ("lint", "diff", "verify", "record", "watch", "serve", "mcp")
+PLANNED = ("diff", "verify", "record", "watch", "serve", "mcp")
 
 PLANNED_OPTIONS: dict[str, str] = {
     "--ask": "asking questions",

@@ -41,30 +41,97 @@ _QWEN = {"vllm": "qwen3", "sglang": "qwen3"}
 _R1 = {"vllm": "deepseek_r1", "sglang": "deepseek-r1"}
 
 _FAMILIES: tuple[tuple[str, Family], ...] = (
-    (r"gpt[-_]?oss|gptoss", Family("gpt-oss", True, "channel", "harmony", {"vllm": "openai_gptoss", "sglang": "gpt-oss"}, {"vllm": "openai", "sglang": "gpt-oss"})),
+    (
+        r"gpt[-_]?oss|gptoss",
+        Family(
+            "gpt-oss",
+            True,
+            "channel",
+            "harmony",
+            {"vllm": "openai_gptoss", "sglang": "gpt-oss"},
+            {"vllm": "openai", "sglang": "gpt-oss"},
+        ),
+    ),
     (r"qwen3(?:\.\d+)?-coder", Family("qwen3-coder", False, "think", "qwen-xml", {}, _QWEN_XML)),
     (r"qwen3(?:\.|_)[5-9]", Family("qwen3.5", None, "think", "qwen-xml", _QWEN, _QWEN_XML)),
     (r"qwen3.*(?:embed|rerank|guard|asr|tts)", Family("qwen3-embedding")),
     (r"qwen3.*instruct", Family("qwen3-instruct", False, "think", "hermes", {}, _HERMES)),
-    (r"qwen3.*thinking", Family("qwen3-thinking", True, "think", "hermes", {"vllm": "qwen3", "sglang": "qwen3-thinking"}, _HERMES)),
+    (
+        r"qwen3.*thinking",
+        Family("qwen3-thinking", True, "think", "hermes", {"vllm": "qwen3", "sglang": "qwen3-thinking"}, _HERMES),
+    ),
     (r"qwen3[-_]?(?:next|vl|omni)", Family("qwen3-next", None, "think", "hermes", {}, _HERMES)),
     (r"qwen3", Family("qwen3", None, "think", "hermes", _QWEN, _HERMES)),
     (r"qwen2(?:\.5|_5)?[-_]?(?!.*(?:r1|distill))", Family("qwen2.5", False, None, "hermes", {}, _HERMES)),
     (r"deepseek[-_]?r1|qwq", Family("deepseek-r1", True, "think", None, _R1, {})),
-    (r"deepseek[-_]?v3[._]?1|deepseek[-_]?v3[._]?2|deepseek_v32", Family("deepseek-v3.1", None, "think", "deepseek", {"vllm": "deepseek_v3", "sglang": "deepseek-v3"}, {"vllm": "deepseek_v31", "sglang": "deepseekv31"})),
+    (
+        r"deepseek[-_]?v3[._]?1|deepseek[-_]?v3[._]?2|deepseek_v32",
+        Family(
+            "deepseek-v3.1",
+            None,
+            "think",
+            "deepseek",
+            {"vllm": "deepseek_v3", "sglang": "deepseek-v3"},
+            {"vllm": "deepseek_v31", "sglang": "deepseekv31"},
+        ),
+    ),
     (r"deepseek[-_]?v4", Family("deepseek-v4", None, "think", None, {"vllm": "deepseek_v4"}, {"vllm": "deepseek_v4"})),
-    (r"glm-?4\.?[5-9]|glm4_moe|glm-?5", Family("glm-4.5", None, "think", "glm", {"vllm": "glm45", "sglang": "glm45"}, {"vllm": "glm45", "sglang": "glm45"})),
-    (r"minimax[-_]?m2", Family("minimax-m2", True, "think", "minimax", {"vllm": "minimax_m2", "sglang": "minimax"}, {"vllm": "minimax_m2", "sglang": "minimax-m2"})),
-    (r"kimi[-_]?k2", Family("kimi-k2", None, "think", "kimi", {"vllm": "kimi_k2", "sglang": "kimi_k2"}, {"vllm": "kimi_k2", "sglang": "kimi_k2"})),
-    (r"nemotron[-_]?(?:3|nano-3|super-3)", Family("nemotron-3", None, "think", "qwen-xml", {"vllm": "nemotron_v3"}, _QWEN_XML)),
-    (r"magistral", Family("magistral", True, "mistral", "mistral", {"vllm": "mistral", "sglang": "mistral"}, {"vllm": "mistral", "sglang": "mistral"})),
-    (r"mistral|mixtral|devstral|ministral|codestral", Family("mistral", None, None, "mistral", {}, {"vllm": "mistral", "sglang": "mistral"})),
+    (
+        r"glm-?4\.?[5-9]|glm4_moe|glm-?5",
+        Family(
+            "glm-4.5", None, "think", "glm", {"vllm": "glm45", "sglang": "glm45"}, {"vllm": "glm45", "sglang": "glm45"}
+        ),
+    ),
+    (
+        r"minimax[-_]?m2",
+        Family(
+            "minimax-m2",
+            True,
+            "think",
+            "minimax",
+            {"vllm": "minimax_m2", "sglang": "minimax"},
+            {"vllm": "minimax_m2", "sglang": "minimax-m2"},
+        ),
+    ),
+    (
+        r"kimi[-_]?k2",
+        Family(
+            "kimi-k2",
+            None,
+            "think",
+            "kimi",
+            {"vllm": "kimi_k2", "sglang": "kimi_k2"},
+            {"vllm": "kimi_k2", "sglang": "kimi_k2"},
+        ),
+    ),
+    (
+        r"nemotron[-_]?(?:3|nano-3|super-3)",
+        Family("nemotron-3", None, "think", "qwen-xml", {"vllm": "nemotron_v3"}, _QWEN_XML),
+    ),
+    (
+        r"magistral",
+        Family(
+            "magistral",
+            True,
+            "mistral",
+            "mistral",
+            {"vllm": "mistral", "sglang": "mistral"},
+            {"vllm": "mistral", "sglang": "mistral"},
+        ),
+    ),
+    (
+        r"mistral|mixtral|devstral|ministral|codestral",
+        Family("mistral", None, None, "mistral", {}, {"vllm": "mistral", "sglang": "mistral"}),
+    ),
     (r"seed[-_]?oss", Family("seed-oss", True, "seed", "seed", {"vllm": "seed_oss"}, {"vllm": "seed_oss"})),
     (r"gemma[-_]?4", Family("gemma-4", None, "gemma", "gemma", {"vllm": "gemma4"}, {"vllm": "gemma4"})),
     (r"gemma", Family("gemma", False)),
     (r"llama[-_]?4", Family("llama-4", False, None, "pythonic", {}, {"vllm": "llama4_pythonic", "sglang": "pythonic"})),
-    (r"llama[-_]?3(?!.*(?:r1|distill|nemotron|reason))", Family("llama-3", False, None, "llama-json", {}, {"vllm": "llama3_json", "sglang": "llama3"})),
-)  # fmt: skip
+    (
+        r"llama[-_]?3(?!.*(?:r1|distill|nemotron|reason))",
+        Family("llama-3", False, None, "llama-json", {}, {"vllm": "llama3_json", "sglang": "llama3"}),
+    ),
+)
 
 
 def family_of(*names: str | None) -> Family | None:
@@ -81,9 +148,29 @@ def family_of(*names: str | None) -> Family | None:
 PARSER_TAGS: dict[str, str] = {
     **dict.fromkeys(
         (
-            "deepseek_r1", "deepseek-r1", "deepseek_v3", "deepseek-v3", "deepseek_v4", "qwen3", "qwen3-thinking", "glm45",
-            "glm47", "ernie45", "step3", "step3p5", "minimax_m2", "minimax", "minimax_m2_append_think",
-            "minimax-append-think", "hunyuan_a13b", "nemotron_v3", "nano_v3", "holo2", "mimo", "kimi_k2", "olmo3",
+            "deepseek_r1",
+            "deepseek-r1",
+            "deepseek_v3",
+            "deepseek-v3",
+            "deepseek_v4",
+            "qwen3",
+            "qwen3-thinking",
+            "glm45",
+            "glm47",
+            "ernie45",
+            "step3",
+            "step3p5",
+            "minimax_m2",
+            "minimax",
+            "minimax_m2_append_think",
+            "minimax-append-think",
+            "hunyuan_a13b",
+            "nemotron_v3",
+            "nano_v3",
+            "holo2",
+            "mimo",
+            "kimi_k2",
+            "olmo3",
         ),
         "think",
     ),
@@ -94,48 +181,98 @@ PARSER_TAGS: dict[str, str] = {
     "kimi": "kimi",
     "granite": "granite",
     "gemma4": "gemma",
-}  # fmt: skip
+}
 """Reasoning parsers of both engines, by the marks that they split on; a name that is not here is not judged."""
 
 NEEDS_OPEN = frozenset({"hunyuan_a13b", "granite", "gemma4", "minimax_m2_append_think"})
 """Parsers that do not split on the closing tag alone (vLLM 0.32, all of them tried)."""
 
-EATS_PLAIN = frozenset({
-    "deepseek_r1", "deepseek-r1", "ernie45", "minimax_m2", "minimax", "step3", "step3p5", "qwen3", "qwen3-thinking", "glm45",
-    "glm47", "holo2", "kimi_k2", "mimo", "nemotron_v3",
-})  # fmt: skip
+EATS_PLAIN = frozenset(
+    {
+        "deepseek_r1",
+        "deepseek-r1",
+        "ernie45",
+        "minimax_m2",
+        "minimax",
+        "step3",
+        "step3p5",
+        "qwen3",
+        "qwen3-thinking",
+        "glm45",
+        "glm47",
+        "holo2",
+        "kimi_k2",
+        "mimo",
+        "nemotron_v3",
+    }
+)
 """Parsers that file a reply without any tag as thought, unless the request switches thinking off (vLLM 0.32)."""
 
 TOOL_STYLES: dict[str, str] = {
-    "hermes": "hermes", "qwen": "hermes", "qwen25": "hermes",
-    "qwen3_coder": "qwen-xml", "qwen3_xml": "qwen-xml",
-    "glm45": "glm", "glm47": "glm", "glm": "glm",
-    "mistral": "mistral", "openai": "harmony", "gpt-oss": "harmony",
-    "deepseek_v3": "deepseek", "deepseek_v31": "deepseek", "deepseekv3": "deepseek", "deepseekv31": "deepseek",
-    "llama3_json": "llama-json", "llama3": "llama-json",
-    "pythonic": "pythonic", "llama4_pythonic": "pythonic",
-    "minimax_m2": "minimax", "minimax-m2": "minimax", "kimi_k2": "kimi", "seed_oss": "seed", "gemma4": "gemma",
-}  # fmt: skip
+    "hermes": "hermes",
+    "qwen": "hermes",
+    "qwen25": "hermes",
+    "qwen3_coder": "qwen-xml",
+    "qwen3_xml": "qwen-xml",
+    "glm45": "glm",
+    "glm47": "glm",
+    "glm": "glm",
+    "mistral": "mistral",
+    "openai": "harmony",
+    "gpt-oss": "harmony",
+    "deepseek_v3": "deepseek",
+    "deepseek_v31": "deepseek",
+    "deepseekv3": "deepseek",
+    "deepseekv31": "deepseek",
+    "llama3_json": "llama-json",
+    "llama3": "llama-json",
+    "pythonic": "pythonic",
+    "llama4_pythonic": "pythonic",
+    "minimax_m2": "minimax",
+    "minimax-m2": "minimax",
+    "kimi_k2": "kimi",
+    "seed_oss": "seed",
+    "gemma4": "gemma",
+}
 """Tool-call parsers of both engines, by the way of writing calls that they read."""
 
 _FOREIGN: dict[tuple[str, str], dict[str, str]] = {
     ("reasoning", "vllm"): {
-        "deepseek-r1": "deepseek_r1", "deepseek-v3": "deepseek_v3", "gpt-oss": "openai_gptoss", "qwen3-thinking": "qwen3",
-        "minimax-append-think": "minimax_m2_append_think", "kimi-k2": "kimi_k2", "glm-4.5": "glm45", "glm4.5": "glm45",
+        "deepseek-r1": "deepseek_r1",
+        "deepseek-v3": "deepseek_v3",
+        "gpt-oss": "openai_gptoss",
+        "qwen3-thinking": "qwen3",
+        "minimax-append-think": "minimax_m2_append_think",
+        "kimi-k2": "kimi_k2",
+        "glm-4.5": "glm45",
+        "glm4.5": "glm45",
     },
     ("reasoning", "sglang"): {
-        "deepseek_r1": "deepseek-r1", "deepseek_v3": "deepseek-v3", "openai_gptoss": "gpt-oss", "minimax_m2": "minimax",
+        "deepseek_r1": "deepseek-r1",
+        "deepseek_v3": "deepseek-v3",
+        "openai_gptoss": "gpt-oss",
+        "minimax_m2": "minimax",
         "minimax_m2_append_think": "minimax-append-think",
     },
     ("tools", "vllm"): {
-        "qwen25": "hermes", "qwen": "hermes", "qwen3": "hermes", "gpt-oss": "openai", "deepseekv3": "deepseek_v3",
-        "deepseekv31": "deepseek_v31", "llama3": "llama3_json", "minimax-m2": "minimax_m2",
+        "qwen25": "hermes",
+        "qwen": "hermes",
+        "qwen3": "hermes",
+        "gpt-oss": "openai",
+        "deepseekv3": "deepseek_v3",
+        "deepseekv31": "deepseek_v31",
+        "llama3": "llama3_json",
+        "minimax-m2": "minimax_m2",
     },
     ("tools", "sglang"): {
-        "llama3_json": "llama3", "openai": "gpt-oss", "deepseek_v3": "deepseekv3", "deepseek_v31": "deepseekv31",
-        "minimax_m2": "minimax-m2", "qwen3_xml": "qwen3_coder",
+        "llama3_json": "llama3",
+        "openai": "gpt-oss",
+        "deepseek_v3": "deepseekv3",
+        "deepseek_v31": "deepseekv31",
+        "minimax_m2": "minimax-m2",
+        "qwen3_xml": "qwen3_coder",
     },
-}  # fmt: skip
+}
 """Names that an engine has in no version up to vLLM 0.33 and SGLang 0.5.23, with what it calls the same thing."""
 
 

@@ -11,6 +11,7 @@ from .base import NOWHERE, Fact, Finding, Looked, Scalar, Source, Value, Where
 from .signature import LogHit, Signature
 
 __all__ = [
+    "BEFORE_START",
     "KINDS",
     "NOWHERE",
     "Fact",
@@ -102,6 +103,9 @@ KINDS: dict[str, str] = {
     "parser-file": "setup:ParserFile",
 }
 """Kind name, as rules write it, to `module:Class` in this package."""
+
+BEFORE_START = ("setup", "fit", "placement", "entry", "origin", "parser-file")
+"""Kinds that lint alone makes, of what is about to be started."""
 
 
 def kind_class(kind: str) -> type[Fact]:

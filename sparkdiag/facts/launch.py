@@ -34,7 +34,7 @@ class Launch(Fact):
     env: Mapping[str, Value] = field(default_factory=dict)
     docker: Mapping[str, Value] = field(default_factory=dict)
     lines: Mapping[str, Source] = field(default_factory=dict)
-    """Where each option stands by itself, by its name as rules write it; filled where a launch is judged before it runs."""
+    """Where each option stands by itself, by its name as rules write it; filled by lint alone."""
 
     def places(self, names: Iterable[str]) -> tuple[Source, ...]:
         return places_among(self.lines, names, self.source)

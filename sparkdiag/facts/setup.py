@@ -6,9 +6,10 @@ They are made by sparkdiag.advise alone, so a rule that asks for one speaks in `
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
+from ..records import dataclass
 from .base import Fact, Source, places_among
 
 
@@ -32,6 +33,10 @@ class Setup(_Placed):
     engine: str | None = None
     version: str | None = None
     """The engine's, where the image's tag or the caller tells it."""
+    architecture: str | None = None
+    utilization: float | None = None
+    batched_tokens: int | None = None
+    sequences: int | None = None
     family: str | None = None
     """Of the model: qwen3-coder, gpt-oss, glm-4.5 ..."""
     named: str | None = None
@@ -43,7 +48,9 @@ class Setup(_Placed):
     opens_think: bool | None = None
     """The template's generation prompt ends in an open think tag."""
     template: bool = False
-    """The template itself was read: what it does not hold, the model does not do."""
+    """The template itself was read."""
+    template_plain: bool = False
+    """It was read, and knows no thinking at all."""
     reasoning_parser: str | None = None
     parser_tags: str | None = None
     """Which marks that parser splits on."""
@@ -55,6 +62,8 @@ class Setup(_Placed):
     """Names that the parser files beside the launch register."""
     parser_registered: bool | None = None
     """Whether the file registers the name asked for; None without a file, or for a name that the engine has."""
+    parser_only_in_file: bool = False
+    """Such a file registers the name asked for, and the engine is not known to have it."""
     parser_other: str | None = None
     """The name by which this engine knows it, where the given one belongs to another engine."""
     plugin: str | None = None
@@ -64,8 +73,8 @@ class Setup(_Placed):
     """How the model writes calls: hermes, qwen-xml, glm, mistral, harmony ..."""
     tool_parser_style: str | None = None
     tool_parser_fits: bool | None = None
-    tools_meant: bool = False
-    """Tool calls are asked for by an option."""
+    tool_switch: bool = False
+    """--enable-auto-tool-choice"""
     context: int | None = None
     """--max-model-len, in tokens."""
     native_context: int | None = None
@@ -98,18 +107,36 @@ class Setup(_Placed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFit(_Placed):
-    """The memory sum of one node before the start, in GiB of its unified pool."""
+    """The memory sum of one node before the start, in GiB of its unified pool. Unknown sizes are None."""
 
     kind: ClassVar[str] = "fit"
     total_gib: float
     utilization: float
     utilization_told: bool = True
     """False: the engine's default."""
+    utilization_by: str = ""
+    """The same in words."""
     budget_gib: float
-    weights_gib: float
+    """utilization x total: weights, cache and the engine's own work."""
+    beside_low_gib: float
+    """What is used outside the budget on a lean host: system, Python processes, CUDA context."""
+    beside_high_gib: float
+    """The same as it was measured on a host in daily use."""
+    used_gib: float
+    """Budget and what is beside it on the busy host: what `free` shows while serving."""
+    left_low_gib: float
+    """Left for the system on the busy host."""
+    left_high_gib: float
+    """Left on the lean one."""
+    left_at_45_gib: float
+    """Left on the busy host at 0.45."""
+    left_at_85_gib: float
+    weights_gib: float | None = None
     """On this node."""
+    whole_gib: float | None = None
+    """Weights of the whole model, over all nodes."""
     cache_one_gib: float | None = None
-    """KV cache of one sequence of the whole context."""
+    """KV cache of one sequence of the whole context, on this node."""
     cache_all_gib: float | None = None
     """Of all sequences that the launch admits, each at its full length."""
     context: int | None = None
@@ -117,37 +144,23 @@ class MemoryFit(_Placed):
     inside_gib: float
     """What the engine needs inside its budget beside weights and cache: activations, graphs, workspace."""
     need_gib: float | None = None
-    """Weights, one full context and the engine's own."""
+    """Weights, one full context, and the engine's own."""
     need_utilization: float | None = None
     """The smallest utilization that holds it."""
-    beside_low_gib: float
-    """What stays outside the budget on a lean host."""
-    beside_high_gib: float
-    """The same as it was measured on a host in daily use."""
-    left_low_gib: float
-    """Left for the system while serving, on the busy host."""
-    left_high_gib: float
-    """The same on the lean one."""
+    advised: float | None = None
+    """A utilization that holds what is needed, a tenth to spare, and leaves the system its share; None: no such."""
     room_gib: float | None = None
-    """Budget less weights, the engine's own, and one full context: below zero the start is refused."""
-    weights_room_gib: float
+    """Budget less what is needed: clearly below zero the start is refused."""
+    weights_room_gib: float | None = None
     """Budget less weights alone."""
-    at_45_left_gib: float
-    """What utilization 0.45 would leave on the busy host."""
-    at_45_room_gib: float | None = None
-    """`room_gib` at 0.45."""
-    at_85_left_gib: float
-    at_85_room_gib: float | None = None
-    nodes: int = 1
-    whole_gib: float | None = None
-    """Weights of the whole model, over all nodes."""
+    room_at_45_gib: float | None = None
+    room_at_85_gib: float | None = None
     alone_room_gib: float | None = None
-    """Room for cache if one node served the whole model at 0.85, less one full context."""
+    """What one node at 0.80 would have left if it served the whole model."""
+    nodes: int = 1
     batched_tokens: int | None = None
-    fixed_cache: bool = False
-    """--kv-cache-memory-bytes bypasses the budget."""
-    exact: bool = True
-    """Sizes come from the checkpoint's own files and nothing about its shape is unknown."""
+    exact: bool = False
+    """Weights by the checkpoint's own files, and nothing about its shape is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +196,8 @@ class Placement(_Placed):
     pinned: bool | None = None
     """Address and interfaces between the nodes are all set."""
     ray_v2: bool | None = None
+    address_on: int = 1
+    """Nodes that are told this launch's own address."""
     channel: str | None = None
     """VLLM_USE_RAY_COMPILED_DAG_CHANNEL_TYPE"""
     thinks: bool | None = None
@@ -235,6 +250,10 @@ class Entry(_Placed):
     """HOME, VLLM_CACHE_ROOT and TRITON_CACHE_DIR are set."""
     enters_cache: bool | None = None
     """A recipe's command changes into the mounted cache first."""
+    stops_blind: bool = False
+    """A script stops a sparkrun workload without naming its cluster."""
+    unfollowed: bool = False
+    """A script runs sparkrun without following it (--no-follow)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

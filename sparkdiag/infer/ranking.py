@@ -204,7 +204,7 @@ def _provenance(result: Result) -> dict[int, Activation]:
 
 
 def supporting_facts(activation: Activation, provenance: dict[int, Activation]) -> list[tuple[Fact, tuple[str, ...]]]:
-    """The observed facts behind an activation, through the findings that it rests on, with the fields that were asked for."""
+    """The observed facts behind an activation, through findings too, each with the fields that were asked for."""
     asked: dict[int, tuple[Fact, list[str]]] = {}
     queue = list(activation.bound)
     seen: set[tuple[int, int]] = set()
@@ -267,6 +267,22 @@ def _diagnosis(c: Candidate, memory: Memory, provenance: dict[int, Activation]) 
         versions=_known(c),
         notes=c.notes,
     )
+
+
+def causes_of(name: str, book: Rulebook, result: Result, memory: Memory) -> list[tuple[str, Where]]:
+    """(cause, place) of everything that concluded a diagnosis and is sure enough to claim, the strongest first."""
+    entry = book.diagnoses[name]
+    found = []
+    for activation in result.activations:
+        rule = book.by_id[activation.rule]
+        if rule.concludes == name:
+            level, notes = _level(rule, activation, memory)
+            where = activation.derived.where.without_turn()
+            found.append(Candidate(entry, rule, activation, level, where, notes))
+    found.sort(key=lambda c: (-c.level, c.rule.id, c.activation.derived.order))
+    return [
+        (fill(c.rule.cause or entry.cause, lookup_in(c.activation.bound, memory)), c.where) for c in found if c.claimed
+    ]
 
 
 def _known(c: Candidate) -> str | None:

@@ -10,7 +10,7 @@ from ..facts import Source
 from ..facts.launch import Launch
 from ..redact import redact
 
-__all__ = ["with_lines"]
+__all__ = ["option_pattern", "with_lines"]
 
 _WHOLE = frozenset({"recipe", "unit"})
 """Forms of which one file holds one launch, its options before and after the command."""
@@ -57,9 +57,9 @@ def _first(lines: Sequence[str], span: range, pattern: re.Pattern[str]) -> int |
 
 def _patterns(launch: Launch) -> Iterator[tuple[str, re.Pattern[str]]]:
     for name in launch.flags:
-        yield f"flag.{name}", _option(name.partition(".")[0])
+        yield f"flag.{name}", option_pattern(name.partition(".")[0])
     for name in launch.docker:
-        yield f"docker.{name}", _option(name.removeprefix("unit_"))
+        yield f"docker.{name}", option_pattern(name.removeprefix("unit_"))
     for name in launch.env:
         yield f"env.{name}", re.compile(rf"(?<![\w.]){re.escape(name)}[\"']?\s*[=:]")
     for name in ("image", "model"):
@@ -68,8 +68,10 @@ def _patterns(launch: Launch) -> Iterator[tuple[str, re.Pattern[str]]]:
             yield name, re.compile(re.escape(str(value)))
 
 
-def _option(name: str) -> re.Pattern[str]:
+def option_pattern(name: str) -> re.Pattern[str]:
     """--max-model-len, --max_model_len=, max_model_len: and the option's short forms."""
     words = [name, *_SHORT.get(name, ())]
     spelled = "|".join(re.escape(word).replace("_", "[-_]").replace(r"\-", "[-_]") for word in words)
-    return re.compile(rf"(?:^|[\s\"'\[,(])(?:-{{1,2}}(?:{spelled})(?=[\s=\"',\]]|$)|(?:{spelled})[\"']?\s*[:=])", re.IGNORECASE)
+    return re.compile(
+        rf"(?:^|[\s\"'\[,(])(?:-{{1,2}}(?:{spelled})(?=[\s=\"',\]]|$)|(?:{spelled})[\"']?\s*[:=])", re.IGNORECASE
+    )

@@ -73,7 +73,9 @@ def _strings(node: ast.AST) -> list[str]:
 def _worded(text: str) -> Iterator[tuple[str, str, int]]:
     import re
 
-    pattern = re.compile(r"(Reasoning|Tool)ParserManager\.register\w*\(\s*(?:name\s*=\s*)?\[?\s*['\"]([\w.-]{1,100})['\"]")
+    pattern = re.compile(
+        r"(Reasoning|Tool)ParserManager\.register\w*\(\s*(?:name\s*=\s*)?\[?\s*['\"]([\w.-]{1,100})['\"]"
+    )
     for match in pattern.finditer(text):
         kind = "reasoning" if match[1] == "Reasoning" else "tool"
         yield kind, match[2], text.count("\n", 0, match.start()) + 1
