@@ -17,13 +17,15 @@ MAX_TEXT = 1_000_000
 
 _COMMAND = re.compile(r"(?:uvx |uv run )?(?:\S*/)?sparkrun(?: -\w+| --[\w-]+)* (?P<verb>[a-z][\w-]*)(?P<rest>.*)", re.S)
 _VERSION = re.compile(r"\bsparkrun,? (?:v|version )(?P<version>\d+\.\d+[\w.]*)")
-_STOPPED = re.compile(r"Stopped \d+ job\(s\)|Workload stopped\b|[Cc]luster '[^']+' stopped on")
+_STOPPED = re.compile(
+    r"Stopped \d+ (?:job|workload|container)s?\b|Workload stopped\b|(?:[Cc]luster|Solo workload) '[^']+' stopped on"
+)
 _NOT_STOPPED = re.compile(r"Workload NOT fully stopped|failed to stop containers on")
 _DENIED = re.compile(r"(?:(?P<user>[\w.-]+)@[\w.:-]+: )?Permission denied \([\w,-]+\)")
 _SSH = re.compile(
     r"Permission denied \(publickey|Host key verification failed|ssh: connect to host|"
-    r"Connection (?:timed out|refused|closed) "
-    r"|SSH cmd <- \S+ FAILED|Could not resolve hostname|kex_exchange_identification|Too many authentication failures"
+    r"Connection (?:timed out|refused|closed) |SSH [\w ()]{3,24} <- \S+ (?:FAILED|TIMEOUT|ERROR)"
+    r"|Could not resolve hostname|kex_exchange_identification|Too many authentication failures"
 )
 _UNCONFIRMED = re.compile(r"did not confirm on")
 _USED = re.compile(r"Note: (?P<need>\d+) nodes? required, using (?P<used>\d+) of (?P<given>\d+) hosts?")
