@@ -44,6 +44,8 @@ class TimedEngine:
     model: str = "served"
     refuses: str | None = None
     """A key of the request that gives a 400."""
+    stall: int | None = None
+    """Before this token it stops for fifty steps."""
     verify_counter: bool = True
     tokens: int = 100
     drafts: int = 40
@@ -92,7 +94,7 @@ class TimedEngine:
     def _chat(self, asked: Asked) -> Answer:
         with self._lock:
             self.served.append(asked.body)
-        if self.refuses is not None and self.refuses in asked.body:
+        if self.refuses is not None and self.refuses in json.dumps(asked.body):
             return (
                 400,
                 {"content-type": "application/json"},
@@ -117,7 +119,7 @@ class TimedEngine:
         while made < total:
             now = 1 if made == 0 else min(per_step, total - made)
             if made:
-                time.sleep(self.step)
+                time.sleep(self.step * (50 if self.stall is not None and made <= self.stall < made + now else 1))
                 with self._lock:
                     self.drafts += 1
                     self.accepted += now - 1

@@ -16,6 +16,7 @@ from sparkdiag.evidence import Evidence
 from sparkdiag.facts.bench import BenchRun
 from sparkdiag.run_bench import BenchOptions, run_bench
 from tests.bench_server import TimedEngine
+from tests.corpus import FIXTURES
 from tests.endpoint_server import Engine, as_json
 
 FAST: dict[str, Any] = {"rule_engine": "python", "metrics_gap": 0.02}
@@ -216,7 +217,7 @@ def test_a_saved_bench_gives_the_same_figures_and_the_same_report(
 
 def test_the_page_shows_every_workload_and_the_roofline(capsys: pytest.CaptureFixture[str]) -> None:
     with Engine(TimedEngine(model="Qwen/Qwen3-8B-FP8", step=0.04).routes()) as engine:
-        assert main(["bench", engine.url, "--workload", "prose", "--max-generated", "60", "--timeout", "20"]) == 0
+        assert main(["bench", engine.url, "--workload", "prose", "--max-generated", "70", "--timeout", "20"]) == 0
     text = capsys.readouterr().out
     assert "prose: prose with reasoning, prompt of 120 tokens" in " ".join(text.split())
     assert "273 GB/s allow 33.1 steps a second" in " ".join(text.split())
@@ -258,3 +259,37 @@ def test_an_interrupt_leaves_what_was_measured() -> None:
         run_bench([engine.url], BenchOptions(**{**FAST, "max_generated": 300, "tell": stop}), evidence)
     assert [run.workload for run in bench_of(evidence.judged()).runs] == ["prose"]
     assert told[:2] == ["a look at the server", "warm-up"]
+
+
+def test_a_server_that_refuses_keys_of_its_own_kind_is_asked_without_them() -> None:
+    server = TimedEngine(refuses="chat_template_kwargs")
+    bench = measure(server, "prose", "code")
+    assert bench.answered
+    assert [run.workload for run in bench.runs] == ["prose", "code"]
+    sent = ["chat_template_kwargs" in body for body in server.served]
+    assert sent == [False, False, True, False]
+    assert one(bench, "code").tokens == one(bench, "code").max_tokens
+
+
+def test_a_server_that_stops_now_and_then_is_told() -> None:
+    steady, stalling = (one(measure(TimedEngine(stall=stall), "prose"), "prose") for stall in (None, 50))
+    assert not any("stops now and then" in note for note in notes(steady))
+    assert (stalling.gap_longest_ms or 0) > 20 * (stalling.gap_median_ms or 1)
+    assert about(stalling.gap_median_ms, steady.gap_median_ms or 0, 0.5)
+
+
+def test_few_tokens_are_held_against_nothing() -> None:
+    bench = measure(TimedEngine(model="Qwen/Qwen3-8B-FP8"), max_generated=110)
+    assert [run.tokens for run in bench.runs] == [26, 26, 26]
+    assert bench.compared is None
+    assert any("first impression" in note for note in notes(bench.runs[0]))
+
+
+def test_addresses_are_numbered_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    told = []
+    for more in ((), ("--anonymize",)):
+        assert main(["bench", str(FIXTURES / "captures" / "bench-dense-at-its-ceiling"), "--json", *more]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    assert told[0]["endpoint"] == "http://192.0.2.10:8000" != told[1]["endpoint"]
+    assert told[0]["workloads"] == told[1]["workloads"]
+    assert told[0]["workloads"][0]["share"] == pytest.approx(0.8, abs=0.01)

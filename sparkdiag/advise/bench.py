@@ -14,6 +14,8 @@ __all__ = ["Bench", "bench_of", "notes"]
 WARM_UP = "warm-up"
 _FEW = 64
 """Tokens below which a speed is a first impression."""
+_STALLS = 5.0
+"""The 99th percentile of the gaps over their median, above which the server stops now and then."""
 _SEVERAL = 1.3
 """Tokens per arrival above which the gaps are none between tokens."""
 
@@ -35,6 +37,11 @@ class Bench:
         """Every workload that was asked for has its speed."""
         return bool(self.runs) and not self.missing
 
+    def share(self, run: BenchRun) -> float | None:
+        """Its steps per second over those that the memory bandwidth allows; None where one of them is not known."""
+        ceiling = None if self.compared is None else self.compared.ceiling_steps_per_s
+        return round(run.steps_per_s / ceiling, 3) if run.steps_per_s and ceiling else None
+
     def to_dict(self) -> dict[str, Any]:
         """The part of `--json` that is not the report's."""
         return {
@@ -44,7 +51,7 @@ class Bench:
             "version": self.version,
             "model": self.model,
             "answered": self.answered,
-            "workloads": [{**_plain(run), "notes": notes(run)} for run in self.runs],
+            "workloads": [{**_plain(run), "share": self.share(run), "notes": notes(run)} for run in self.runs],
             "compared": None if self.compared is None else _plain(self.compared),
             "missing": [{"workload": name, "why": why} for name, why in self.missing],
         }
@@ -137,6 +144,11 @@ def notes(run: BenchRun) -> list[str]:
         out.append(f"The reply was cut off by {ended}.")
     if run.tokens_per_arrival is not None and run.tokens_per_arrival > _SEVERAL and not run.whole:
         out.append(f"Each arrival brings {run.tokens_per_arrival:g} tokens: the gaps are between arrivals.")
+    if run.gap_p99_ms and run.gap_median_ms and run.gap_p99_ms > _STALLS * run.gap_median_ms and not run.whole:
+        out.append(
+            f"One gap in a hundred is {run.gap_p99_ms / run.gap_median_ms:.0f} times the median, the longest "
+            f"{run.gap_longest_ms:g} ms: the server, or the way to it, stops now and then."
+        )
     if run.accepted_by is None:
         out.append("The server does not tell its drafts: accepted length and steps per second are not known.")
     elif run.accepted_by == "gauge":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..capture import Item
 from . import requests, told
@@ -18,7 +18,9 @@ __all__ = ["METRICS", "RUN", "BenchPlan", "Tell", "collect_bench"]
 
 RUN = "bench"
 METRICS = "bench-metrics"
-"""Probes of the items; `asked.workload` names the workload, and `warm-up` is none of them."""
+REFUSED = "bench-refused"
+"""Probes of the items; `asked.workload` names the workload, and `warm-up` is none of them. A refused request is asked
+again without the keys that are not OpenAI's, so it is no evidence against the server."""
 
 Tell = Callable[[str, int, int, float], None]
 """What runs now, its number from 1, of how many, for how many seconds so far."""
@@ -81,11 +83,10 @@ async def collect_bench(settings: Settings, plan: BenchPlan, add: Callable[[list
             add([session.skipped(RUN, refused)])
             return
         model = told.model_name(items, settings.model)
-        extras = told.is_vllm_or_sglang(items)
         pace = _Pace(settings.max_generated)
         counted = any(item.probe == "metrics" and item.status == "ok" for item in items)
-        warm = await _send(session, WARM_UP, min(_WARM_UP_TOKENS, pace.left), model, extras, (0, plan), tell, 0.5)
-        add([warm])
+        sender = _Sender(session, model, len(plan.workloads), told.is_vllm_or_sglang(items), tell)
+        warm = await sender.send(WARM_UP, min(_WARM_UP_TOKENS, pace.left), 0, 0.5, add)
         if warm.status != "ok":
             add([session.skipped(RUN, f"the warm-up was not answered: {warm.why or warm.code or warm.status}")])
             return
@@ -100,35 +101,45 @@ async def collect_bench(settings: Settings, plan: BenchPlan, add: Callable[[list
                 why = f"{max(tokens, 0)} tokens fit into what is left of the time and of the {settings.max_generated}"
                 add([session.item(RUN, "skipped", asked=notes, why=why, at=round(session.now(), 4))])
                 continue
-            run = await _send(session, workload, tokens, model, extras, (number, plan), tell, 1 / remaining)
-            add([run])
+            run = await sender.send(workload, tokens, number, 1 / remaining, add)
             pace.note(run, tokens)
             add(await _sample(session, workload.name, counted))
 
 
-async def _send(
-    session: Session,
-    workload: Workload,
-    tokens: int,
-    model: str | None,
-    extras: bool,
-    place: tuple[int, BenchPlan],
-    tell: Tell,
-    share: float,
-) -> Item:
-    number, plan = place
-    ask = Ask(
-        RUN,
-        requests.CHAT,
-        workload_body(workload, model, tokens, extras=extras),
-        max(1.0, (session.left() - 1) * share),
-        {"workload": workload.name, "about": workload.about},
-    )
-    ticking = asyncio.create_task(_tick(tell, workload.name, number, len(plan.workloads), session))
-    try:
-        return await session.send(ask)
-    finally:
-        ticking.cancel()
+@dataclass(slots=True)
+class _Sender:
+    """Sends a workload once, or, where the server refused it unread for keys of ours, once more without them."""
+
+    session: Session
+    model: str | None
+    of: int
+    extras: bool
+    tell: Tell
+
+    async def send(
+        self, workload: Workload, tokens: int, number: int, share: float, add: Callable[[list[Item]], None]
+    ) -> Item:
+        item = await self._once(workload, tokens, number, share)
+        if item.code in (400, 422) and self.extras:
+            self.extras = False
+            add([replace(item, probe=REFUSED)])
+            item = await self._once(workload, tokens, number, share)
+        add([item])
+        return item
+
+    async def _once(self, workload: Workload, tokens: int, number: int, share: float) -> Item:
+        ask = Ask(
+            RUN,
+            requests.CHAT,
+            workload_body(workload, self.model, tokens, extras=self.extras),
+            max(1.0, (self.session.left() - 1) * share),
+            {"workload": workload.name, "about": workload.about},
+        )
+        ticking = asyncio.create_task(_tick(self.tell, workload.name, number, self.of, self.session))
+        try:
+            return await self.session.send(ask)
+        finally:
+            ticking.cancel()
 
 
 async def _tick(tell: Tell, name: str, number: int, of: int, session: Session) -> None:

@@ -10,6 +10,8 @@ from ..facts.sums import Roofline
 
 __all__ = ["bench_compared"]
 
+ENOUGH = 32
+"""Tokens below which a speed is held against nothing."""
 _RATIO = 1.5
 _APART = 0.15
 """Acceptance differs between workloads where it does by this factor, and by so much."""
@@ -17,7 +19,7 @@ _APART = 0.15
 
 def bench_compared(facts: Sequence[Fact]) -> list[Fact]:
     """One fact for each endpoint that a bench measured; after the rooflines, which it reads."""
-    runs = [fact for fact in facts if isinstance(fact, BenchRun) and fact.tokens_per_s]
+    runs = [fact for fact in facts if isinstance(fact, BenchRun) and fact.tokens_per_s and (fact.tokens or 0) >= ENOUGH]
     out: list[Fact] = []
     for target in dict.fromkeys(run.where.target for run in runs):
         out.append(_compared([run for run in runs if run.where.target == target], facts))
@@ -33,7 +35,7 @@ def _compared(runs: Sequence[BenchRun], facts: Sequence[Fact]) -> BenchCompared:
     low, high = (rates[0], rates[-1]) if rates else ((None, None), (None, None))
     depths = [run.depth for run in runs if run.depth]
     firsts = [run.first_position for run in runs if run.first_position is not None and not run.others]
-    steps = max((run.steps_per_s for run in runs if run.steps_per_s and not run.others), default=None)
+    steps = max((run.steps_per_s for run in runs if run.steps_per_s and not run.others and not run.whole), default=None)
     told = [run.accepted_by for run in runs if run.accepted_by is not None]
     roof = next((fact for fact in facts if isinstance(fact, Roofline) and fact.where.joins(runs[0].where)), None)
     ceiling = None if roof is None else roof.ceiling_tok_s

@@ -163,8 +163,9 @@ def _measured(base: Fact, facts: Sequence[Fact]) -> Iterator[tuple[float, Fact]]
             tokens, seconds = _number(fact, "completion_tokens"), timed.get(fact.order)
             if tokens is not None and tokens >= 64 and seconds and seconds >= 2:
                 yield tokens / seconds, fact
-        elif fact.kind == "bench" and not fact.get("others") and (speed := _number(fact, "tokens_per_s")):
-            yield speed, fact
+        elif fact.kind == "bench" and not fact.get("others") and (_number(fact, "tokens") or 0) >= 32:
+            speed = _number(fact, "tokens_per_s")
+            yield from [(speed, fact)] if speed else []
 
 
 def _names(fact: Fact, key: str) -> bool:
