@@ -42,14 +42,18 @@ else:
         for field in fields:
             name, value = field.name, field.name
             place = name
-            if field.default is not dataclasses.MISSING:
+            if not field.init:
+                place, value = None, f"default_{name}"
+                known[value] = field.default
+            elif field.default is not dataclasses.MISSING:
                 known[f"default_{name}"] = field.default
                 place = f"{name}=default_{name}"
             elif field.default_factory is not dataclasses.MISSING:
                 known[f"make_{name}"] = field.default_factory
                 place = f"{name}=MISSING"
                 value = f"make_{name}() if {name} is MISSING else {name}"
-            (named if field.kw_only else places).append(place)
+            if place is not None:
+                (named if field.kw_only else places).append(place)
             body.append(f"set_field(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
         parameters = ", ".join(["self", *places, *(["*", *named] if named else ())])
         made = {}

@@ -13,8 +13,9 @@ from functools import cache
 from sparkdiag.advise.lint import lint_case
 from sparkdiag.case import Case, judge
 from sparkdiag.infer import Rulebook, shipped
-from sparkdiag.infer.conditions import Memory, condition_holds, describe, explain_variant
+from sparkdiag.infer.conditions import condition_holds, describe, explain_variant
 from sparkdiag.infer.engine import Activation
+from sparkdiag.infer.memory import Memory
 from sparkdiag.infer.rules import Pattern, Rule, Variant
 from sparkdiag.observe.context import context_facts
 from sparkdiag.observe.exchanges import Exchange, observe_exchange

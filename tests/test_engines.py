@@ -18,9 +18,9 @@ from sparkdiag.facts import Fact, LogHit, Looked, Where
 from sparkdiag.facts.engine import ModelServed
 from sparkdiag.facts.replies import ChatReply
 from sparkdiag.infer import infer
-from sparkdiag.infer.conditions import Memory
 from sparkdiag.infer.engine import Engine, Result
 from sparkdiag.infer.engines import engine_for, make_engine
+from sparkdiag.infer.memory import Memory
 from sparkdiag.infer.python_engine import PythonEngine
 from sparkdiag.infer.rulebook import load_texts
 from sparkdiag.infer.rules import Rulebook

@@ -9,8 +9,8 @@ import pytest
 from sparkdiag.facts import LogHit, Source
 from sparkdiag.infer import Rulebook, infer, make_engine, shipped
 from sparkdiag.infer.codec import Lines, from_compiled
-from sparkdiag.infer.conditions import Memory, slot_of, slots_of
 from sparkdiag.infer.engines import MAX_LOADS, OnDemand
+from sparkdiag.infer.memory import Memory, slot_of, slots_of
 from sparkdiag.infer.rulebook import COMPILED, load_folder
 from tests.conditions import cases
 from tests.random_rulebooks import case as random_case

@@ -38,6 +38,7 @@ def twins(decorate: Callable[..., Any]) -> tuple[type, type, type]:
 
         a: int
         b: dict[str, int] = dataclasses.field(default_factory=dict)
+        kept: str | None = dataclasses.field(default=None, init=False, compare=False, repr=False)
 
     return Point, Named, Open
 
@@ -73,8 +74,10 @@ def test_frozen_is_frozen_and_open_is_open(classes: tuple[Any, Any, Any]) -> Non
         with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'x'"):
             del one.x
     free = opened(1)
-    free.a = 5
-    assert free.a == 5
+    free.a, free.kept = 5, "known"
+    assert (free.a, free.kept, dataclasses.replace(free, a=6).kept) == (5, "known", None)
+    with pytest.raises(TypeError):
+        opened(1, kept="known")
     with pytest.raises(AttributeError):
         free.c = 1
 

@@ -154,7 +154,7 @@ def test_lines_of_a_known_shape_are_refused_for_the_same_reason(lines: list[str]
 )
 def test_expressions_that_take_all_digits_alike(regex: str, blind: bool) -> None:
     scanner = Scanner([Signature("s", ("abcd",), regex)])
-    assert (scanner._refused[0] is not None) is blind
+    assert (scanner._shapes(0) is not None) is blind
 
 
 def test_a_slow_expression_is_bounded_by_the_window() -> None:

@@ -8,9 +8,9 @@ from ..diagnosis import Diagnosis, NextProbe, Problem, Suppressed
 from ..errors import EngineError
 from ..facts import Fact
 from ..records import dataclass
-from .conditions import Memory
 from .engine import Result, Runner
 from .engines import make_engine
+from .memory import Memory
 from .probes import next_probes
 from .python_engine import PythonEngine
 from .ranking import rank

@@ -8,8 +8,8 @@ from dataclasses import replace
 from ..errors import EngineError
 from ..facts import NOWHERE, Fact, Finding, Where
 from ..records import dataclass
-from .conditions import Memory, Slot, slot_of
 from .engine import Activation, Result
+from .memory import Memory, Slot, slot_of
 from .rules import Pattern, Rule, Variant
 
 Bound = Sequence[tuple[Pattern, Fact]]

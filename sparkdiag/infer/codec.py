@@ -35,7 +35,7 @@ def _plain(value: Any) -> Any:
         out = {}
         for f in fields(value):
             item = getattr(value, f.name)
-            if item != f.default:
+            if f.init and item != f.default:
                 out[f.name] = _plain(item)
         return out
     if isinstance(value, (tuple, list)):

@@ -5,116 +5,17 @@ Engines decide what fires; this module decides what a single test or binding is 
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any
 
-from ..facts import Fact, Scalar, Value, Where
+from ..facts import Fact, Where
 from ..records import dataclass
-from .rules import Condition, FieldRef, Pattern, Test, Variant
-from .versions import in_range, parse
-
-Binding = Mapping[str, Fact]
-
-MAX_SUBJECT = 4096
-"""Regular expressions see at most this many characters of a field."""
+from .comparisons import OPERATORS, Binding, holds
+from .memory import Memory
+from .rules import Condition, FieldRef, Pattern, Variant
 
 MAX_COMBINATIONS = 200_000
 """Combinations of facts that are tried for one variant; hostile evidence could make them billions."""
-
-
-@lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Equality that keeps True apart from 1; a list is equal to each of its items."""
-    if type(a) is type(b):
-        return bool(a == b)
-    if isinstance(a, bool) or isinstance(b, bool):
-        return False
-    if isinstance(a, tuple) and isinstance(b, str):
-        return b in a
-    return bool(a == b) and isinstance(a, str) == isinstance(b, str)
-
-
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def test(a: Any, b: Any) -> bool:
-        numbers = (int, float)
-        if isinstance(a, bool) or isinstance(b, bool):
-            return False
-        if (isinstance(a, numbers) and isinstance(b, numbers)) or (isinstance(a, str) and isinstance(b, str)):
-            return compare(a, b)
-        return False
-
-    return test
-
-
-def _text(value: Any) -> str:
-    return (" ".join(value) if isinstance(value, tuple) else str(value))[:MAX_SUBJECT]
-
-
-OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "eq": _same,
-    "ne": lambda a, b: not _same(a, b),
-    "gt": _ordered(operator.gt),
-    "ge": _ordered(operator.ge),
-    "lt": _ordered(operator.lt),
-    "le": _ordered(operator.le),
-    "in": lambda a, b: any(_same(a, item) for item in b),
-    "not_in": lambda a, b: not any(_same(a, item) for item in b),
-    "matches": lambda a, b: _compiled(b).search(_text(a)) is not None,
-    "not_matches": lambda a, b: _compiled(b).search(_text(a)) is None,
-    "contains": lambda a, b: str(b) in (a if isinstance(a, tuple) else _text(a)),
-    "version": lambda a, b: in_range(str(a), str(b)),
-    "not_version": lambda a, b: parse(str(a)) is not None and not in_range(str(a), str(b)),
-    "present": lambda a, b: True,  # decided before: presence is about None
-}
-"""Each takes the field's value (never None) and the operand."""
-
-
-def resolve(operand: FieldRef, fact: Fact, binding: Binding) -> Value:
-    """The referred value under a binding; None if it is unknown."""
-    owner = fact if operand.alias is None else binding.get(operand.alias)
-    value = None if owner is None else owner.get(operand.field)
-    if operand.times != 1.0:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return None
-        try:
-            return value * operand.times
-        except OverflowError:  # an integer beyond all floats
-            return None
-    return value
-
-
-def holds(test: Test, fact: Fact, binding: Binding) -> bool | None:
-    """True or False; None where the field, or what it is compared with, is unknown."""
-    value = fact.get(test.field)
-    if test.op == "present":
-        return (value is not None and value != ()) is test.operand
-    if value is None:
-        return None
-    operand: Any = test.operand
-    if isinstance(operand, FieldRef):
-        operand = resolve(operand, fact, binding)
-        if operand is None:
-            return None
-    return OPERATORS[test.op](value, operand)
-
-
-def accepts(pattern: Pattern, fact: Fact, binding: Binding) -> bool | None:
-    """Whether a fact fills a pattern, all its tests taken together; order and where are the caller's."""
-    unknown = False
-    for test in pattern.tests:
-        result = holds(test, fact, binding)
-        if result is False:
-            return False
-        unknown = unknown or result is None
-    return None if unknown else True
 
 
 def _last_order(fact: Fact) -> int:
@@ -165,116 +66,6 @@ def _meet(one: Where, other: Where, across: tuple[str, ...]) -> bool:
     if "node" in across:
         return any_run or not one.same_log(other)
     return any_run and replace(one, run=None).joins(other)
-
-
-class Memory:
-    """Facts by kind, with the probes that ran. Findings are indexed by their id as well."""
-
-    def __init__(self, facts: Sequence[Fact] = ()) -> None:
-        self.by_kind: dict[str, list[Fact]] = {}
-        self.cut: dict[int, Variant] = {}
-        """Variants, by identity, of which not all combinations of facts were tried: there were too many."""
-        self._by_key: dict[tuple[str, Value], list[Fact]] = {}
-        self._alpha: dict[int, _Alpha] = {}
-        self._watched: dict[str, list[_Alpha]] = {}
-        self.looked: set[str] = set()
-        for fact in facts:
-            self.add(fact)
-
-    def add(self, fact: Fact) -> None:
-        self.by_kind.setdefault(fact.kind, []).append(fact)
-        if fact.kind == "looked":
-            self.looked.add(str(fact.get("probe")))
-        key = KEYS.get(fact.kind)
-        if key is not None:
-            self._by_key.setdefault((fact.kind, fact.get(key)), []).append(fact)
-        for alpha in self._watched.get(fact.kind, ()):
-            if alpha.passes(fact):
-                alpha.facts.append(fact)
-
-    def slots(self) -> Iterator[Slot]:
-        """All slots that hold a fact."""
-        yield from ((kind, None) for kind in self.by_kind)
-        for kind, value in self._by_key:
-            if isinstance(value, (str, int, float)):
-                yield kind, value
-
-    def in_slot(self, slot: Slot) -> Sequence[Fact]:
-        """The facts of a kind, or those of them with one value of its discriminating field."""
-        kind, value = slot
-        return self.by_kind.get(kind, ()) if value is None else self._by_key.get((kind, value), ())
-
-    def candidates(self, pattern: Pattern) -> Sequence[Fact]:
-        """A superset of the facts that can fill a pattern."""
-        return self.in_slot(slot_of(pattern))
-
-    def alpha(self, pattern: Pattern) -> _Alpha:
-        """The facts that pass a pattern's tests so far as these speak of one fact alone; tried once for each fact."""
-        known = self._alpha.get(id(pattern))
-        if known is None:
-            known = self._alpha[id(pattern)] = _Alpha(pattern, self.candidates(pattern))
-            self._watched.setdefault(pattern.kind, []).append(known)
-        return known
-
-
-class _Alpha:
-    """One pattern's facts in a memory: those that pass the tests which speak of no other pattern's fact."""
-
-    __slots__ = ("_rest", "facts", "pattern")
-
-    def __init__(self, pattern: Pattern, candidates: Sequence[Fact]) -> None:
-        self.pattern = pattern  # also keeps it alive: memories know patterns by identity
-        self.facts = [fact for fact in candidates if self.passes(fact)]
-        self._rest: list[Test] | None = None
-
-    @property
-    def rest(self) -> list[Test]:
-        """The tests that are left."""
-        if self._rest is None:
-            self._rest = [test for test in self.pattern.tests if _refers(test)]
-        return self._rest
-
-    def passes(self, fact: Fact) -> bool:
-        for test in self.pattern.tests:  # noqa: SIM110 - most of a run's time goes here
-            if not _refers(test) and holds(test, fact, _NOTHING) is not True:
-                return False
-        return True
-
-
-def _refers(test: Test) -> bool:
-    return isinstance(test.operand, FieldRef) and test.operand.alias is not None
-
-
-_NOTHING: Binding = {}
-
-
-KEYS = {"finding": "id", "log": "signature", "looked": "probe"}
-"""The discriminating field of kinds with many facts."""
-
-Slot = tuple[str, Scalar | None]
-"""A kind, with the value of its discriminating field where a pattern asks for one."""
-
-
-def slots_of(facts: Iterable[Fact]) -> set[Slot]:
-    """All slots that these facts stand in: Memory.slots without the memory."""
-    out: set[Slot] = set()
-    for fact in facts:
-        out.add((fact.kind, None))
-        key = KEYS.get(fact.kind)
-        value = None if key is None else fact.get(key)
-        if isinstance(value, (str, int, float)):
-            out.add((fact.kind, value))
-    return out
-
-
-def slot_of(pattern: Pattern) -> Slot:
-    """Where the facts that can fill a pattern are found."""
-    key = KEYS.get(pattern.kind)
-    if key is not None:
-        for test in pattern.tests:
-            if test.field == key and test.op == "eq" and isinstance(test.operand, (str, int, float)):
-                return pattern.kind, test.operand
-    return pattern.kind, None
 
 
 def matching(

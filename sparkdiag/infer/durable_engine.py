@@ -18,7 +18,8 @@ import durable_rules_engine as core
 from ..errors import EngineError
 from ..facts import Fact
 from .chaining import Agenda, Entry, Run
-from .conditions import accepts, guards_hold, in_order, joins
+from .comparisons import accepts
+from .conditions import guards_hold, in_order, joins
 from .durable_network import BOOT, Codes, Network, networks
 from .engine import ACTIVATION_BUDGET, Result
 from .rules import Pattern, Rule

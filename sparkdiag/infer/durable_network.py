@@ -14,7 +14,7 @@ from functools import cache
 from ..errors import EngineError
 from ..facts import Fact, kind_class
 from .chaining import Entry
-from .conditions import KEYS, Slot, slot_of
+from .memory import KEYS, Slot, slot_of
 from .rules import Pattern
 
 MAX_PATTERNS = 12

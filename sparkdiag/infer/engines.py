@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from ..errors import EngineError, UsageError
 from ..facts import Fact
-from .conditions import slots_of
 from .engine import Engine, Result
+from .memory import slots_of
 from .python_engine import PythonEngine
 from .rules import Rulebook
 

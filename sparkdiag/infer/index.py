@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .conditions import Slot, slot_of
+from .memory import Slot, slot_of
 from .rules import Pattern, Rule
 
 __all__ = ["Index"]

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..facts import KINDS
-from .conditions import KEYS, OPERATORS
+from .comparisons import OPERATORS
 from .entries import EntryError, keys, nearest
+from .memory import KEYS
 from .rules import Condition, FieldRef, Operand, Pattern, Test, Variant
 from .versions import bounds
 from .yaml_source import Located

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..diagnosis import Diagnosis, NextProbe
-from .conditions import Memory
+from .memory import Memory
 from .ranking import may_explain
 from .rules import ProbeEntry, Rule, Rulebook
 from .why import RuleState, rule_state

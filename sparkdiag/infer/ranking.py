@@ -8,8 +8,9 @@ from dataclasses import replace
 from ..diagnosis import CLAIM, LEVELS, Avoid, Diagnosis, Evidence, FixStep, Suppressed
 from ..facts import Fact, Finding, Where
 from ..records import dataclass
-from .conditions import Memory, condition_holds, describe, unlooked
+from .conditions import condition_holds, describe, unlooked
 from .engine import Activation, Result
+from .memory import Memory
 from .rules import DiagnosisEntry, Rule, Rulebook
 from .texts import fill, lookup_in
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ..facts import Scalar, Signature
@@ -10,6 +11,7 @@ from ..records import dataclass
 
 if TYPE_CHECKING:
     from .index import Index
+    from .memory import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Pattern:
     """Comparisons on the number of matching facts; such a pattern binds nothing."""
     distinct: str | None = None
     """Count distinct values of this field instead of facts."""
+    plan: Plan | None = field(default=None, init=False, compare=False, repr=False)
+    """What memories make of the pattern, kept here for the next one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..facts import Fact, Value
-from .conditions import Memory
+from .memory import Memory
 from .rules import Pattern
 
 UNKNOWN = "unknown"

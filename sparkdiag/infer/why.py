@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..records import dataclass
-from .conditions import Answer, Memory, explain_variant
+from .conditions import Answer, explain_variant
+from .memory import Memory
 from .rules import Rule, Rulebook, Variant
 from .strata import asked_finding
 

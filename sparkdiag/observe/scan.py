@@ -73,8 +73,7 @@ class Scanner:
         self.signatures = tuple(signatures)
         self._keep = keep
         self._regexes: list[re.Pattern[str] | None] = [None] * len(self.signatures)
-        self._refused = [set[bytes]() if _digit_blind(s.regex) else None for s in self.signatures]
-        """Lines, each digit a nought, that an expression did not match which takes all digits alike."""
+        self._refused: dict[int, set[bytes] | None] = {}
         by_anchor: dict[str, list[int]] = {}
         for number, signature in enumerate(self.signatures):
             for anchor in signature.anchors:
@@ -139,7 +138,7 @@ class Scanner:
             for owner in live:
                 match = found.get((start, owner))
                 if match is None:
-                    refused = self._refused[owner]
+                    refused = self._shapes(owner)
                     if refused and _shape(text[start:end]) in refused:
                         continue
                     match = found[start, owner] = self._match(owner, text, start, end, at)
@@ -155,6 +154,12 @@ class Scanner:
                     break
             at = text.find(anchor, end)
         return enough
+
+    def _shapes(self, owner: int) -> set[bytes] | None:
+        """Lines, each digit a nought, that an expression did not match which takes all digits alike."""
+        if owner not in self._refused:
+            self._refused[owner] = set() if _digit_blind(self.signatures[owner].regex) else None
+        return self._refused[owner]
 
     def _refuse(self, refused: set[bytes], line: str) -> None:
         """Remember the shape of a line that an expression did not match."""

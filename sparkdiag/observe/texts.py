@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from itertools import pairwise
+from operator import eq, ne
 
 from ..records import dataclass
 from .patterns import lazy
@@ -43,7 +44,13 @@ class Tags:
     """Characters (stripped) after the last closing tag; 0 without one."""
 
 
+_THINK_MARKS = ("<", "[THINK]", "[/THINK]", "◁")
+"""A text without any of them has no think tag."""
+
+
 def think_tags(text: str) -> Tags:
+    if not any(mark in text for mark in _THINK_MARKS):
+        return _NO_TAGS
     opened = at_start = closed = lone = False
     family: str | None = None
     before = after = 0
@@ -62,13 +69,16 @@ def think_tags(text: str) -> Tags:
     return Tags(opened, at_start, closed, lone, family, before, after)
 
 
+_NO_TAGS = Tags(False, False, False, False, None, 0, 0)
+
+
 def byte_letters(text: str) -> int:
     """Letters of byte-level vocabularies that stand for a space, a newline or a tab.
 
     Ġ and Ċ are letters of Maltese as well, where they stand among vowels with ordinary spaces around them: a text is
     counted only if the letters stand where words meet, and hardly a real space stands between words.
     """
-    hits = len(_BYTE_LETTERS.findall(text))
+    hits = 0 if text.isascii() else len(_BYTE_LETTERS.findall(text))
     if hits == 0:
         return 0
     joints = len(_JOINTS.findall(text))
@@ -77,7 +87,7 @@ def byte_letters(text: str) -> int:
 
 
 def broken_bytes(text: str) -> int:
-    return len(_BROKEN.findall(text))
+    return len(_BROKEN.findall(text)) if "\ufffd" in text or "<0x" in text else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ def degenerate(text: str, asked: str | None = None) -> Degenerate | None:
     drawn = char in "-=_*#.~" or "\u2500" <= char <= "\u259f" or (squeezed.isdigit() and len(squeezed) <= 200)
     if times / len(squeezed) > 0.85 and not drawn:
         return Degenerate("one-token", times / len(squeezed))
-    words = _WORD.findall(sample)
+    words = sample.split()
     word = _one_word(words)
     if word is not None and asked is not None:
         said = word.strip(".,;:!?\"'").lower()
@@ -126,7 +136,7 @@ def _one_word(words: list[str]) -> str | None:
 
 def _broken_letters(text: str, words: list[str]) -> Degenerate | None:
     """Bytes that form no letters: a fifth of the text and more."""
-    share = len(_BROKEN.findall(text)) / len(text)
+    share = broken_bytes(text) / len(text)
     return Degenerate("broken", share) if len(text) >= 16 and share > 0.2 else None
 
 
@@ -163,6 +173,10 @@ def _period(word: str) -> bool:
     )
 
 
+_FIRST = 32
+"""Words by which most texts show that they are no loop of some length."""
+
+
 def _repeats(text: str, words: list[str]) -> Degenerate | None:
     """A loop of words that fills most of the text."""
     if len(words) >= 12:
@@ -172,8 +186,11 @@ def _repeats(text: str, words: list[str]) -> Degenerate | None:
     if len(words) >= 40:
         tail = words[-min(len(words), 400) :]
         for period in range(2, min(60, len(tail) // 4)):
-            same = sum(a == b for a, b in zip(tail, tail[period:], strict=False))
-            share = same / (len(tail) - period)
+            size = len(tail) - period
+            differ = sum(map(ne, tail[:_FIRST], tail[period : period + _FIRST]))
+            if (size - differ) / size <= 0.97:  # the first words alone rule it out
+                continue
+            share = sum(map(eq, tail, tail[period:])) / size
             if share > 0.97 and len(set(tail[-period:])) > 1:
                 return Degenerate("repetition", share)
     elif len(words) <= 3 and len(text) >= 60:
@@ -196,13 +213,18 @@ def _script(char: str) -> str | None:
 
 def _mixed_scripts(text: str, words: list[str]) -> Degenerate | None:
     """Scripts that change from word to word, or inside words, as no language or translation does."""
-    scripts = [s for s in (_script(c) for c in text) if s is not None]
+    script = {c: _script(c) for c in set(text)}
+    if not {*script.values()} - {None, "latin"}:
+        return None
+    scripts = [s for s in map(script.__getitem__, text) if s is not None]
     if len(scripts) < 24:
         return None
     kinds = Counter(scripts)
     frequent = [s for s, n in kinds.items() if n >= 2]
     changes = sum(a != b for a, b in pairwise(scripts))
-    inside = sum(len({s for s in (_script(c) for c in word) if s} - {"han"}) > 1 for word in words)
+    rare = {c for c, name in script.items() if name not in (None, "latin", "han")}
+    mixed_words = (word for word in words if not rare.isdisjoint(word))
+    inside = sum(len({*map(script.__getitem__, word)} - {"han", None}) > 1 for word in mixed_words)
     share = changes / len(scripts)
     often = 0.08 if inside else 0.15
     mixed = (len(frequent) >= 4 and share > often) or (len(frequent) >= 3 and share > 0.15)
@@ -220,10 +242,11 @@ def _listed(text: str) -> bool:
 
 def _symbols(text: str, words: list[str]) -> Degenerate | None:
     """Hardly a letter or digit in a longer text that is no table, rule or drawing."""
-    told = "".join(c for c in text if not c.isspace() and c not in _DRAWING)
-    if len(told) < 40 or any("\u2190" <= c <= "\u2bff" or c >= "\U0001f000" for c in told):
+    told = {c: number for c, number in Counter(text).items() if not c.isspace() and c not in _DRAWING}
+    number = sum(told.values())
+    if number < 40 or any("\u2190" <= c <= "\u2bff" or c >= "\U0001f000" for c in told):
         return None
-    sound = sum(c.isalnum() for c in told) / len(told)
+    sound = sum(times for c, times in told.items() if c.isalnum()) / number
     return Degenerate("symbols", 1 - sound) if sound < 0.25 else None
 
 
@@ -244,10 +267,19 @@ def looks_finished(text: str) -> bool | None:
 
 
 def words(text: str) -> int:
-    return len(_WORD.findall(text))
+    return len(text.split())
 
 
 def excerpt(text: str, size: int = 160) -> str:
     """The beginning of a text, and its end if it is long, on one line."""
+    head, tail = size * 2 // 3, size // 4
+    if len(text) > _LONG:
+        first, last = (" ".join(part.split()) for part in (text[: _LONG // 4], text[-_LONG // 4 :]))
+        if len(first) > size and len(last) > tail:  # else it is mostly white space
+            return f"{first[:head]} ... {last[-tail:]}"
     flat = " ".join(text.split())
-    return flat if len(flat) <= size else f"{flat[: size * 2 // 3]} ... {flat[-size // 4 :]}"
+    return flat if len(flat) <= size else f"{flat[:head]} ... {flat[-tail:]}"
+
+
+_LONG = 20_000
+"""Characters of a text of which an excerpt is taken without looking at the whole."""
