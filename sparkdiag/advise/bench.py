@@ -144,6 +144,11 @@ def notes(run: BenchRun) -> list[str]:
         out.append(f"The reply was cut off by {ended}.")
     if run.tokens_per_arrival is not None and run.tokens_per_arrival > _SEVERAL and not run.whole:
         out.append(f"Each arrival brings {run.tokens_per_arrival:g} tokens: the gaps are between arrivals.")
+    if run.cached_tokens and run.prompt_tokens and run.cached_tokens > run.prompt_tokens / 2:
+        out.append(
+            f"{run.cached_tokens} of the {run.prompt_tokens} prompt tokens were in the prefix cache: the first text "
+            "comes later for a new prompt."
+        )
     if run.gap_p99_ms and run.gap_median_ms and run.gap_p99_ms > _STALLS * run.gap_median_ms and not run.whole:
         out.append(
             f"One gap in a hundred is {run.gap_p99_ms / run.gap_median_ms:.0f} times the median, the longest "

@@ -186,7 +186,12 @@ def _roofline(out: Page, compared: BenchCompared) -> None:
     size = f"{compared.weights_gib:g} GiB of weights" + (" (by the model's name)" if compared.estimated else "")
     kind = {True: "dense", False: "a mixture of experts", None: "dense or not, which is not known"}[compared.dense]
     ceiling = f"Roofline: {size}, {kind}: 273 GB/s allow {compared.ceiling_steps_per_s:g} steps a second"
-    if compared.share is not None and compared.share > ABOVE:
+    if compared.share is not None and compared.share > ABOVE and compared.dense is False:
+        out.paragraph(
+            f"Roofline: {size}, {kind}, of which a step reads the active experts only; how large these are is not "
+            "known, so neither is the ceiling."
+        )
+    elif compared.share is not None and compared.share > ABOVE:
         out.paragraph(
             f"{ceiling}; measured {compared.steps_per_s:g}, which is more: the size is not that of what is served, or "
             "this is no GB10."

@@ -29,12 +29,12 @@ def bench_compared(facts: Sequence[Fact]) -> list[Fact]:
 def _compared(runs: Sequence[BenchRun], facts: Sequence[Fact]) -> BenchCompared:
     by_speed = sorted(runs, key=lambda run: run.tokens_per_s or 0.0)
     rates = sorted(
-        ((run.acceptance, run) for run in runs if run.acceptance is not None and not run.others),
+        ((run.acceptance, run) for run in runs if run.acceptance is not None and _sound(run)),
         key=lambda pair: pair[0],
     )
     low, high = (rates[0], rates[-1]) if rates else ((None, None), (None, None))
     depths = [run.depth for run in runs if run.depth]
-    firsts = [run.first_position for run in runs if run.first_position is not None and not run.others]
+    firsts = [run.first_position for run in runs if run.first_position is not None and _sound(run)]
     steps = max((run.steps_per_s for run in runs if run.steps_per_s and not run.others and not run.whole), default=None)
     told = [run.accepted_by for run in runs if run.accepted_by is not None]
     roof = next((fact for fact in facts if isinstance(fact, Roofline) and fact.where.joins(runs[0].where)), None)
@@ -72,3 +72,8 @@ def _compared(runs: Sequence[BenchRun], facts: Sequence[Fact]) -> BenchCompared:
         order=last.order,
         source=by_speed[-1].source,
     )
+
+
+def _sound(run: BenchRun) -> bool:
+    """Its drafts were its own, and of real text: a loop is drafted perfectly."""
+    return not run.others and run.degenerate is None

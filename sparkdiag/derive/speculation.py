@@ -19,7 +19,7 @@ _ENOUGH = 20
 def drafting(facts: Sequence[Fact]) -> list[Fact]:
     """One Drafting for the evidence, where it shows speculation at work or set up."""
     windows = [f for f in facts if f.kind == "log" and f.get("signature") in _WINDOWS]
-    windows += [f for f in facts if f.kind == "bench" and not f.get("others")]
+    windows += [f for f in facts if f.kind == "bench" and not f.get("others") and f.get("degenerate") is None]
     windows = [f for f in windows if _rate(f) is not None and (_number(f, "drafted") or _ENOUGH) >= _ENOUGH]
     counters = [f for f in facts if f.kind == "metrics" and (_number(f, "draft_tokens") or 0) >= _ENOUGH]
     launch = next((f for f in facts if f.kind == "launch" and _depth_of(f) is not None), None)

@@ -19,6 +19,8 @@ class BenchRun(Fact):
     """What was asked, in a few words."""
     model: str | None = None
     prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    """Of these, what was in the prefix cache, where usage tells it."""
     max_tokens: int | None = None
     tokens: int | None = None
     """Generated, thought included, as the server counts them; None where it does not say."""

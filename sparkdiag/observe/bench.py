@@ -139,6 +139,7 @@ def _run(item: Item, counted: _Counted, where: Where, order: int) -> BenchRun:
         about=str(item.asked.get("about") or "")[:200],
         model=None if chat is None else chat.model,
         prompt_tokens=number(usage.get("prompt_tokens")),
+        cached_tokens=number(mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
         max_tokens=asked.max_tokens,
         tokens=tokens,
         counted_by=None if tokens is None else counted_by,
