@@ -113,8 +113,13 @@ def _begins(words: Sequence[str]) -> str | None:
 def _gpu(launch: Launch) -> bool | None:
     """Whether the container gets the GPU; None where that cannot be told from what is here."""
     docker = launch.docker
-    if launch.image is None or launch.form == "recipe" or launch.engine not in ("vllm", "sglang"):
-        return None
+    if (
+        launch.image is None
+        or launch.form == "recipe"
+        or launch.engine not in ("vllm", "sglang")
+        or launch.model is None
+    ):
+        return None  # no server of an engine: a client, a benchmark, a shell
     if any(docker.get(name) is not None for name in ("gpus", "gpu", "runtime", "device_requests", "deploy")):
         return True
     if any("nvidia" in item for item in _items(docker.get("device"))):

@@ -32,6 +32,11 @@ class Started:
     text: str
     """All of the text that it stands in."""
     ray_started: bool = False
+    template: str | None = None
+    """The chat template that will be used, where it was read."""
+    template_at: Source | None = None
+    template_hidden: bool = False
+    """The launch names a template of its own that was not read."""
 
     def flag(self, *names: str) -> Value:
         """The first of these options that is set."""
@@ -102,11 +107,16 @@ def started(
             continue
         container = launch if launch.image is not None else _container_of(launch, launches)
         text = texts.get(launch.source.source, "")
+        model = _model_of(launch, models)
+        template, at, hidden = _template_of(launch, model, models)
         out.append(
             Started(
                 launch=launch,
                 container=container,
-                model=_model_of(launch, models),
+                model=model,
+                template=template,
+                template_at=at,
+                template_hidden=hidden,
                 drafter=next((m for m in models if m.drafter), None),
                 version=versions.get(launch.engine),
                 text=text,
@@ -114,6 +124,20 @@ def started(
             )
         )
     return out
+
+
+def _template_of(
+    launch: Launch, model: ModelFolder | None, models: Sequence[ModelFolder]
+) -> tuple[str | None, Source | None, bool]:
+    """(template, its place, whether it was not read): the one that the launch names, else the model's own."""
+    named = launch.flags.get("chat_template")
+    if not isinstance(named, str):
+        return (None, None, False) if model is None else (model.template, model.template_at, False)
+    file = named.rsplit("/", 1)[-1]
+    for one in models:
+        if one.template is not None and one.template_at is not None and one.template_at.source.endswith(file):
+            return one.template, one.template_at, False
+    return None, None, True
 
 
 def _container_of(launch: Launch, launches: Sequence[Launch]) -> Launch:

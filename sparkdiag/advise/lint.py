@@ -127,7 +127,16 @@ def _alone(model: ModelFolder) -> Started:
     path = model.folder or "the model"
     document = next(iter(model.files.values()))
     bare = Launch(form="model", model=path, source=Source(document.name, 1, text=document.file))
-    return Started(launch=bare, container=bare, model=model, drafter=None, version=None, text="")
+    return Started(
+        launch=bare,
+        container=bare,
+        model=model,
+        drafter=None,
+        version=None,
+        text="",
+        template=model.template,
+        template_at=model.template_at,
+    )
 
 
 def _beside(one: Started, serving: Sequence[Started]) -> list[Started]:

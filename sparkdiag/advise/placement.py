@@ -133,10 +133,20 @@ def _together(one: Started, beside: Sequence[Started]) -> tuple[float | None, in
     if one.launch.form != "compose" or "profiles" in one.launch.docker:
         return None, 1
     mates = [s for s in beside if s.launch.form == "compose" and "profiles" not in s.launch.docker]
+    if len({_port(s) for s in mates}) < len(mates) or len({s.launch.where.container for s in mates}) < len(mates):
+        return None, 1  # one port or one name for several: they are choices, and one of them runs
     shares = [s.flag("gpu_memory_utilization", "mem_fraction_static") for s in mates]
     known = [DEFAULT_UTILIZATION if v is None else v for v in shares]
     numbers = [float(v) for v in known if isinstance(v, (int, float)) and not isinstance(v, bool)]
     return round(sum(numbers), 2), len(mates)
+
+
+def _port(one: Started) -> str:
+    """Where a service of a compose file is reached on its host."""
+    published = one.launch.docker.get("publish")
+    if isinstance(published, tuple) and published:
+        return published[0].rpartition(":")[0].rpartition(":")[2] or published[0]
+    return str(one.flag("port") or 8000)
 
 
 def _lines(one: Started) -> dict[str, Source]:

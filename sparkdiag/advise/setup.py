@@ -102,42 +102,41 @@ def _put(lines: dict[str, Source], names: Sequence[str], *places: Source | None)
 
 def _thinks(one: Started, family: Family | None, seen: TemplateSeen | None) -> bool | None:
     """Whether the model thinks unless the request says otherwise; the template goes before any name."""
-    model = one.model
     switched = one.flag("default_chat_template_kwargs.enable_thinking", "default_chat_template_kwargs.thinking")
     if isinstance(switched, bool):
         return switched
     if seen is not None and seen.default_thinking is not None:
         return seen.default_thinking
     named = name_thinks(one.launch.model)
-    if model is not None and model.template is not None and template_tags(model.template) is None:
+    if one.template_hidden:
+        return None
+    if one.template is not None and template_tags(one.template) is None:
         return None if named or (family is not None and family.thinks) else False
     if named is not None:
         return named
     return None if family is None else family.thinks
 
 
-def _template_seen(model: ModelFolder | None) -> TemplateSeen | None:
-    if model is None or model.template is None:
+def _template_seen(one: Started) -> TemplateSeen | None:
+    if one.template is None:
         return None
     from ..facts.piece import Piece
     from ..observe.templates import template_facts
 
-    found = template_facts(Piece("template", model.template))
+    found = template_facts(Piece("template", one.template))
     return next((fact for fact in found if isinstance(fact, TemplateSeen)), None)
 
 
 def _parsers(
     one: Started, family: Family | None, files: Sequence[ParserFile], lines: dict[str, Source]
 ) -> dict[str, Any]:
-    model, engine = one.model, one.launch.engine
-    seen = _template_seen(model)
+    engine = one.launch.engine
+    seen = _template_seen(one)
     parser = one.word("reasoning_parser")
     plugin = one.word("reasoning_parser_plugin")
     registered = tuple(dict.fromkeys(name for file in files for name in file.reasoning))
-    read = model is not None and model.template is not None
-    tags = (template_tags(model.template) if model is not None and model.template is not None else None) or (
-        None if family is None else family.tags
-    )
+    shown = None if one.template is None else template_tags(one.template)
+    tags = shown or (None if family is None else family.tags)
     at = one.line("flag.reasoning_parser")
     _put(lines, ("reasoning_parser", "parser_tags", "parser_needs_open", "parser_eats_plain", "parser_other"), at)
     _put(lines, ("plugin",), one.line("flag.reasoning_parser_plugin"))
@@ -146,7 +145,7 @@ def _parsers(
     _put(
         lines,
         ("thinks", "opens_think", "think_tags", "template"),
-        None if model is None else model.template_at,
+        one.template_at,
         one.line("model", "flag.model"),
     )
     own = plugin is not None and bool(registered)
@@ -154,8 +153,8 @@ def _parsers(
         "thinks": _thinks(one, family, seen),
         "think_tags": tags,
         "opens_think": None if seen is None else seen.opens_think,
-        "template": read,
-        "template_plain": model is not None and model.template is not None and template_tags(model.template) is None,
+        "template": one.template is not None,
+        "template_plain": one.template is not None and shown is None,
         "reasoning_parser": parser,
         "parser_tags": None if own or parser is None else PARSER_TAGS.get(parser),
         "parser_needs_open": None if own or parser not in PARSER_TAGS else parser in NEEDS_OPEN,
@@ -171,19 +170,15 @@ def _parsers(
 
 
 def _tools(one: Started, family: Family | None, lines: dict[str, Source]) -> dict[str, Any]:
-    model = one.model
     parser = one.word("tool_call_parser")
-    style = template_tool_style(model.template) if model is not None and model.template is not None else None
+    style = None if one.template is None else template_tool_style(one.template)
     known = style or (None if family is None else family.tool_style)
     reads = None if parser is None or one.flag("tool_parser_plugin") is not None else TOOL_STYLES.get(parser)
     _put(
         lines, ("tool_parser", "tool_parser_style", "tool_parser_fits", "tool_other"), one.line("flag.tool_call_parser")
     )
     _put(lines, ("tool_switch",), one.line("flag.enable_auto_tool_choice"))
-    if style is not None and model is not None:
-        _put(lines, ("tool_style",), model.template_at)
-    else:
-        _put(lines, ("tool_style",), one.line("model", "flag.model"))
+    _put(lines, ("tool_style",), one.template_at if style is not None else one.line("model", "flag.model"))
     return {
         "tool_parser": parser,
         "tool_other": None if parser is None else other_engines_name("tools", parser, one.launch.engine, known),

@@ -6,8 +6,8 @@ A name is a hint, a chat template is proof: what is read from a template goes be
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from ..records import dataclass
 
 __all__ = [
     "EATS_PLAIN",
@@ -24,113 +24,42 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One family of models. Parsers are by engine, the best first."""
+    """One family of models: what its own chat template does, where its members agree."""
 
     name: str
     thinks: bool | None = None
     """By default, without a switch in the request; None where members differ."""
     tags: str | None = None
+    """How it marks its thoughts."""
     tool_style: str | None = None
-    reasoning: Mapping[str, str] = field(default_factory=dict)
-    tools: Mapping[str, str] = field(default_factory=dict)
+    """How it writes tool calls."""
 
-
-_QWEN_XML = {"vllm": "qwen3_coder", "sglang": "qwen3_coder"}
-_HERMES = {"vllm": "hermes", "sglang": "qwen"}
-_QWEN = {"vllm": "qwen3", "sglang": "qwen3"}
-_R1 = {"vllm": "deepseek_r1", "sglang": "deepseek-r1"}
 
 _FAMILIES: tuple[tuple[str, Family], ...] = (
-    (
-        r"gpt[-_]?oss|gptoss",
-        Family(
-            "gpt-oss",
-            True,
-            "channel",
-            "harmony",
-            {"vllm": "openai_gptoss", "sglang": "gpt-oss"},
-            {"vllm": "openai", "sglang": "gpt-oss"},
-        ),
-    ),
-    (r"qwen3(?:\.\d+)?-coder", Family("qwen3-coder", False, "think", "qwen-xml", {}, _QWEN_XML)),
-    (r"qwen3(?:\.|_)[5-9]", Family("qwen3.5", None, "think", "qwen-xml", _QWEN, _QWEN_XML)),
+    (r"gpt[-_]?oss|gptoss", Family("gpt-oss", True, "channel", "harmony")),
+    (r"qwen3(?:\.\d+)?-coder", Family("qwen3-coder", False, "think", "qwen-xml")),
+    (r"qwen3[._]?[5-9](?!\d*b)", Family("qwen3.5", None, "think", "qwen-xml")),
     (r"qwen3.*(?:embed|rerank|guard|asr|tts)", Family("qwen3-embedding")),
-    (r"qwen3.*instruct", Family("qwen3-instruct", False, "think", "hermes", {}, _HERMES)),
-    (
-        r"qwen3.*thinking",
-        Family("qwen3-thinking", True, "think", "hermes", {"vllm": "qwen3", "sglang": "qwen3-thinking"}, _HERMES),
-    ),
-    (r"qwen3[-_]?(?:next|vl|omni)", Family("qwen3-next", None, "think", "hermes", {}, _HERMES)),
-    (r"qwen3", Family("qwen3", None, "think", "hermes", _QWEN, _HERMES)),
-    (r"qwen2(?:\.5|_5)?[-_]?(?!.*(?:r1|distill))", Family("qwen2.5", False, None, "hermes", {}, _HERMES)),
-    (r"deepseek[-_]?r1|qwq", Family("deepseek-r1", True, "think", None, _R1, {})),
-    (
-        r"deepseek[-_]?v3[._]?1|deepseek[-_]?v3[._]?2|deepseek_v32",
-        Family(
-            "deepseek-v3.1",
-            None,
-            "think",
-            "deepseek",
-            {"vllm": "deepseek_v3", "sglang": "deepseek-v3"},
-            {"vllm": "deepseek_v31", "sglang": "deepseekv31"},
-        ),
-    ),
-    (r"deepseek[-_]?v4", Family("deepseek-v4", None, "think", None, {"vllm": "deepseek_v4"}, {"vllm": "deepseek_v4"})),
-    (
-        r"glm-?4\.?[5-9]|glm4_moe|glm-?5",
-        Family(
-            "glm-4.5", None, "think", "glm", {"vllm": "glm45", "sglang": "glm45"}, {"vllm": "glm45", "sglang": "glm45"}
-        ),
-    ),
-    (
-        r"minimax[-_]?m2",
-        Family(
-            "minimax-m2",
-            True,
-            "think",
-            "minimax",
-            {"vllm": "minimax_m2", "sglang": "minimax"},
-            {"vllm": "minimax_m2", "sglang": "minimax-m2"},
-        ),
-    ),
-    (
-        r"kimi[-_]?k2",
-        Family(
-            "kimi-k2",
-            None,
-            "think",
-            "kimi",
-            {"vllm": "kimi_k2", "sglang": "kimi_k2"},
-            {"vllm": "kimi_k2", "sglang": "kimi_k2"},
-        ),
-    ),
-    (
-        r"nemotron[-_]?(?:3|nano-3|super-3)",
-        Family("nemotron-3", None, "think", "qwen-xml", {"vllm": "nemotron_v3"}, _QWEN_XML),
-    ),
-    (
-        r"magistral",
-        Family(
-            "magistral",
-            True,
-            "mistral",
-            "mistral",
-            {"vllm": "mistral", "sglang": "mistral"},
-            {"vllm": "mistral", "sglang": "mistral"},
-        ),
-    ),
-    (
-        r"mistral|mixtral|devstral|ministral|codestral",
-        Family("mistral", None, None, "mistral", {}, {"vllm": "mistral", "sglang": "mistral"}),
-    ),
-    (r"seed[-_]?oss", Family("seed-oss", True, "seed", "seed", {"vllm": "seed_oss"}, {"vllm": "seed_oss"})),
-    (r"gemma[-_]?4", Family("gemma-4", None, "gemma", "gemma", {"vllm": "gemma4"}, {"vllm": "gemma4"})),
+    (r"qwen3[-_]?(?:next|vl|omni)", Family("qwen3-next", None, "think")),
+    (r"qwen3.*instruct", Family("qwen3-instruct", False, "think", "hermes")),
+    (r"qwen3.*thinking", Family("qwen3-thinking", True, "think", "hermes")),
+    (r"qwen3-\d+(?:\.\d+)?b", Family("qwen3", None, "think", "hermes")),
+    (r"qwen3", Family("qwen3", None, "think")),
+    (r"qwen2(?:\.5|_5)?[-_]?(?!.*(?:r1|distill))", Family("qwen2.5", False, None, "hermes")),
+    (r"deepseek[-_]?r1|qwq", Family("deepseek-r1", True, "think")),
+    (r"deepseek[-_]?v3[._]?[12]", Family("deepseek-v3.1", None, "think", "deepseek")),
+    (r"deepseek[-_]?v4", Family("deepseek-v4", None, "think")),
+    (r"glm-?4\.?[5-9]|glm4_moe|glm-?5", Family("glm-4.5", None, "think", "glm")),
+    (r"minimax[-_]?m2", Family("minimax-m2", True, "think", "minimax")),
+    (r"kimi[-_]?k2", Family("kimi-k2", None, "think", "kimi")),
+    (r"nemotron[-_]?(?:3|nano-3|super-3)", Family("nemotron-3", None, "think", "qwen-xml")),
+    (r"magistral", Family("magistral", True, "mistral", "mistral")),
+    (r"mistral|mixtral|devstral|ministral|codestral", Family("mistral", None, None, "mistral")),
+    (r"seed[-_]?oss", Family("seed-oss", True, "seed", "seed")),
+    (r"gemma[-_]?4", Family("gemma-4", None, "gemma", "gemma")),
     (r"gemma", Family("gemma", False)),
-    (r"llama[-_]?4", Family("llama-4", False, None, "pythonic", {}, {"vllm": "llama4_pythonic", "sglang": "pythonic"})),
-    (
-        r"llama[-_]?3(?!.*(?:r1|distill|nemotron|reason))",
-        Family("llama-3", False, None, "llama-json", {}, {"vllm": "llama3_json", "sglang": "llama3"}),
-    ),
+    (r"llama[-_]?4", Family("llama-4", False)),
+    (r"llama[-_]?3(?!.*(?:r1|distill|nemotron|reason))", Family("llama-3", False)),
 )
 
 

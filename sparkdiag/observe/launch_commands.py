@@ -182,6 +182,8 @@ def shown_of_argv(argv: Sequence[str]) -> Shown | None:
     program = argv[0].rsplit("/", 1)[-1]
     if program in ("docker", "podman", "nerdctl"):
         at = next((i for i, word in enumerate(argv[1:4], 1) if word == "run"), None)
+        if at is not None and "compose" in argv[1:at]:
+            return None  # runs a service of a file, with that file's options
         return None if at is None else of_container(read_run(argv[at + 1 :]), "docker-run")
     if program in ("nohup", "exec", "time", "stdbuf", "taskset", "numactl", "setsid", "uv"):
         at = next(
