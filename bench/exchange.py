@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import statistics
 import sys
 import time
@@ -24,6 +25,9 @@ import sparkdiag
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 GOAL = 20
+SAID = """the pool of a Spark is shared by processor and graphics so what one holds other lacks while weights stay put,
+caches grow with every request that comes along. Naïve sums forget this: they count what was free at start – not later –
+and then wonder (rightly) why an engine dies; `free -g` shows it, 120 GiB at most, 4 of them for the system."""
 
 
 def recordings() -> list[tuple[str, dict[str, Any]]]:
@@ -40,8 +44,9 @@ def recordings() -> list[tuple[str, dict[str, Any]]]:
 
 def long_reply(characters: int) -> dict[str, Any]:
     """An ordinary reply of this length: nothing is wrong with it."""
-    words = "The pool of a Spark is shared by processor and graphics, so what one holds the other lacks. "
-    content = (words * (characters // len(words) + 1))[:characters].strip() + "."
+    rng = random.Random(7)
+    words = SAID.split()
+    content = " ".join(rng.choice(words) for _ in range(characters // 4))[:characters].strip() + "."
     message = {"role": "assistant", "content": content, "reasoning_content": None, "tool_calls": []}
     usage = {"prompt_tokens": 31, "completion_tokens": characters // 4, "total_tokens": 31 + characters // 4}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}

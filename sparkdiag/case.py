@@ -10,6 +10,7 @@ from .diagnosis import Problem, Report, Verdict
 from .facts import Fact
 from .infer import Inference, Rulebook, infer, shipped
 from .infer.engines import engine_for
+from .later import Later
 from .records import dataclass
 
 Observe = Callable[[Rulebook], Sequence[Fact]]
@@ -53,7 +54,7 @@ def judge(
         diagnoses=inference.diagnoses,
         suppressed=inference.suppressed,
         next_probes=inference.next_probes,
-        facts=tuple(fact.to_dict() for fact in facts if fact.kind != "looked"),
+        facts=Later(lambda: [fact.to_dict() for fact in facts if fact.kind != "looked"]),
         problems=tuple(told),
         signs=inference.signs,
         targets={} if capture is None else {target.id: target.address for target in capture.targets},

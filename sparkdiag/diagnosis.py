@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Literal
 
@@ -196,8 +197,8 @@ class Report:
     verdict: Verdict
     diagnoses: tuple[Diagnosis, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
-    next_probes: tuple[NextProbe, ...] = ()
-    facts: tuple[dict[str, Any], ...] = ()
+    next_probes: Sequence[NextProbe] = ()
+    facts: Sequence[dict[str, Any]] = ()
     problems: tuple[Problem, ...] = ()
     signs: tuple[str, ...] = field(default=())
     """Positive signs seen: what makes a case without fault healthy instead of inconclusive."""

@@ -12,7 +12,7 @@ LAYERS = {
     "facts": {"records"},
     "observe": {"records", "facts", "capture", "errors", "redact", "sections"},
     "derive": {"records", "facts"},
-    "infer": {"records", "facts", "diagnosis", "errors"},
+    "infer": {"records", "later", "facts", "diagnosis", "errors"},
     "collect": {"records", "facts", "capture", "errors", "redact", "sections", "secret_names"},
     "report": {"records", "chain", "diagnosis", "errors"},
     "advise": {

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..diagnosis import Diagnosis, NextProbe, Problem, Suppressed
 from ..errors import EngineError
 from ..facts import Fact
+from ..later import Later
 from ..records import dataclass
 from .engine import Result, Runner
 from .engines import make_engine
@@ -26,7 +27,8 @@ class Inference:
 
     diagnoses: tuple[Diagnosis, ...]
     suppressed: tuple[Suppressed, ...]
-    next_probes: tuple[NextProbe, ...]
+    next_probes: Sequence[NextProbe]
+    """Found when they are first looked at."""
     signs: tuple[str, ...]
     engine: str
     problems: tuple[Problem, ...]
@@ -53,7 +55,7 @@ def infer(facts: Sequence[Fact], book: Rulebook, engine: Runner, not_run: dict[s
     return Inference(
         diagnoses=tuple(diagnoses),
         suppressed=tuple(suppressed),
-        next_probes=tuple(next_probes(book, memory, diagnoses, not_run, signs=bool(signs))),
+        next_probes=Later(lambda: next_probes(book, memory, diagnoses, not_run, signs=bool(signs))),
         signs=tuple(signs),
         engine=name,
         problems=tuple(problems),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..errors import EngineError
-from ..facts import NOWHERE, Fact, Finding, Where
+from ..facts import NOWHERE, Fact, Finding, Scalar, Value, Where
 from ..records import dataclass
 from .engine import Activation, Result
-from .memory import Memory, Slot, slot_of
+from .memory import KEYS, Memory, Slot, slot_of
 from .rules import Pattern, Rule, Variant
 
 Bound = Sequence[tuple[Pattern, Fact]]
@@ -61,6 +61,8 @@ class Agenda:
         self.unbound: list[Entry] = []
         """Entries that bind nothing: they count, or ask for absence, and fire at most once."""
         self._by_trigger: dict[Slot, list[Entry]] = {}
+        self._by_value: dict[Slot, dict[str, dict[_Value, list[Entry]]]] = {}
+        """Those whose trigger wants a field to have one value: by that field and value."""
         self._by_finding: dict[Slot, list[Entry]] = {}
         for rule in rules:
             for number, variant in enumerate(rule.when.variants):
@@ -70,8 +72,14 @@ class Agenda:
                     self.unbound.append(entry)
                     continue
                 self.entries.append(entry)
-                trigger = next((slot for slot in entry.slots if slot[1] is not None), entry.slots[0])
-                self._by_trigger.setdefault(trigger, []).append(entry)
+                place = next((n for n, slot in enumerate(entry.slots) if slot[1] is not None), 0)
+                wanted, trigger = _wanted(patterns[place]), entry.slots[place]
+                if wanted is None:
+                    self._by_trigger.setdefault(trigger, []).append(entry)
+                else:
+                    field, value = wanted
+                    by_field = self._by_value.setdefault(trigger, {})
+                    by_field.setdefault(field, {}).setdefault(value, []).append(entry)
                 for slot in dict.fromkeys(slot for slot in entry.slots if slot[0] == "finding"):
                     self._by_finding.setdefault(slot, []).append(entry)
 
@@ -79,12 +87,36 @@ class Agenda:
         """The entries of which every pattern has a fact that passes what it asks of that fact alone."""
         for slot in list(memory.slots()):
             yield from (entry for entry in self._by_trigger.get(slot, ()) if _filled(entry, memory))
+            for field, by_value in self._by_value.get(slot, {}).items():
+                held = (value for fact in memory.in_slot(slot) for value in _values(fact.get(field)))
+                for value in dict.fromkeys(held):
+                    yield from (entry for entry in by_value.get(value, ()) if _filled(entry, memory))
 
     def grown(self, findings: Sequence[Finding], memory: Memory) -> Iterator[Entry]:
         """The ready entries among those that speak of these findings."""
         slots: list[Slot] = [*(("finding", name) for name in dict.fromkeys(f.id for f in findings)), ("finding", None)]
         touched = {id(entry): entry for slot in slots for entry in self._by_finding.get(slot, ())}
         return (entry for entry in touched.values() if _filled(entry, memory))
+
+
+_Value = tuple[bool, Scalar]
+"""A value, and whether it is a truth value: comparisons keep True apart from 1."""
+
+
+def _wanted(pattern: Pattern) -> tuple[str, _Value] | None:
+    """A field that a pattern wants to have one value, beside the key that its slot stands for."""
+    for test in pattern.tests:
+        if test.op == "eq" and isinstance(test.operand, (str, int, float)) and test.field != KEYS.get(pattern.kind):
+            return test.field, (isinstance(test.operand, bool), test.operand)
+    return None
+
+
+def _values(value: Value) -> Iterable[_Value]:
+    """What a field is equal to: its value, or each item of a list."""
+    if value is None:
+        return ()
+    items = value if isinstance(value, tuple) else (value,)
+    return ((isinstance(item, bool), item) for item in items)
 
 
 def _filled(entry: Entry, memory: Memory) -> bool:

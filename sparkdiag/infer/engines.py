@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..errors import EngineError, UsageError
 from ..facts import Fact
 from .engine import Engine, Result
-from .memory import slots_of
+from .memory import Slot, slots_of
 from .python_engine import PythonEngine
 from .rules import Rulebook
 
@@ -19,6 +19,9 @@ MAX_KEPT = 16
 
 MAX_LOADS = 8
 """Loads of one engine with ever more rules; the next one is with all of them."""
+
+MAX_SERVED = 1000
+"""Combinations of slots that an engine remembers to have rules for."""
 
 
 def make_engine(name: str, book: Rulebook) -> tuple[Engine, str | None]:
@@ -66,16 +69,26 @@ class OnDemand:
         self.name = self._engine.name
         self._loaded: set[str] = set()
         self._loads = 0
+        self._served: set[frozenset[Slot]] = set()
+        """Slots of evidence whose rules are loaded."""
         self._lock = threading.Lock()
 
     def run(self, facts: Sequence[Fact]) -> Result:
         """The same result as with all rules. EngineError if they cannot be loaded, or the run cannot be finished."""
-        wanted = self._book.index.reachable(slots_of(facts))
+        slots = frozenset(slots_of(facts))
         with self._lock:
-            if not wanted <= self._loaded:
-                self._load(wanted | self._loaded)
+            if slots not in self._served:
+                self._serve(slots)
             engine = self._engine
         return engine.run(facts)
+
+    def _serve(self, slots: frozenset[Slot]) -> None:
+        wanted = self._book.index.reachable(slots)
+        if not wanted <= self._loaded:
+            self._load(wanted | self._loaded)
+        if len(self._served) >= MAX_SERVED:
+            self._served.clear()
+        self._served.add(slots)
 
     def _load(self, names: set[str]) -> None:
         if self._loads >= MAX_LOADS:  # evidence of all kinds comes along here

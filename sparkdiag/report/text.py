@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..diagnosis import TRIED, Diagnosis, NextProbe, Report
 from .layout import Page
@@ -164,7 +164,7 @@ def _listing(page: Page, heading: str, entries: list[str]) -> None:
         page.paragraph(entry, 2, lead="- ")
 
 
-def _next(page: Page, probes: tuple[NextProbe, ...]) -> None:
+def _next(page: Page, probes: Sequence[NextProbe]) -> None:
     if not probes:
         return
     page.blank()
