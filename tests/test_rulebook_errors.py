@@ -156,6 +156,8 @@ BETWEEN = {
     "unknown finding that lifts": ("unless: never-thinks", "unless: {finding: never-think}", "- id: demo.cut-off\n", "names the finding 'never-think', which does not exist; did you mean 'never-thinks'?"),
     "unknown diagnosis explained": ("[demo.port-taken]", "[demo.port]", "- id: demo.cut-off\n", "'demo.cut-off' explains 'demo.port', which is no diagnosis"),
     "unknown probe": ("{log: port-taken}", "{log: port-taken, probe: lok}", "- id: port-taken\n    concludes", "names the probe 'lok', which nothing supplies; did you mean 'log'?"),
+    "place in a title": ("title: The port is taken", "title: '{log.address} is taken'", "- id: demo.port-taken", "'title' of 'demo.port-taken' is printed as it stands, and holds '{log.address}'"),
+    "place in what is known": ("title: The port is taken", "title: The port is taken\n    known: 'vLLM {engine.version}'", "- id: demo.port-taken", "'known' of 'demo.port-taken' is printed as it stands, and holds '{engine.version}'"),
     "text of no pattern": ("{chat.max_tokens} tokens", "{anser.max_tokens} tokens", "- id: cut-off\n", "its text says '{anser.max_tokens}', but no pattern is named 'anser'"),
     "text of no field": ("{chat.max_tokens} tokens", "{chat.max_token} tokens", "- id: cut-off\n", "'chat' has no field 'max_token'; did you mean 'max_tokens'?"),
     "text of no capture": ("{log.address}", "{log.port}", "- id: port-taken\n    concludes", "'log' has no field 'port'"),

@@ -192,7 +192,14 @@ class Checker:
         return {target}
 
     def _texts(self) -> None:
-        """Places in texts must name a pattern of every rule that shows the text, and a field that it has."""
+        """Places in texts must name a pattern of every rule that shows the text, and a field that it has.
+
+        What is printed as it stands has none.
+        """
+        for entry in self.diagnoses.values():
+            for word, text in (("title", entry.title), ("known", entry.known or "")):
+                if (match := PLACE.search(text)) is not None:
+                    self._say(entry.at, f"'{word}' of '{entry.id}' is printed as it stands, and holds '{match[0]}'")
         for rule in self.rules:
             entry = self.diagnoses.get(rule.concludes)
             if entry is None:
