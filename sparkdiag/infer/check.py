@@ -196,10 +196,10 @@ class Checker:
 
         What is printed as it stands has none.
         """
-        for entry in self.diagnoses.values():
-            for word, text in (("title", entry.title), ("known", entry.known or "")):
+        for told in self.diagnoses.values():
+            for word, text in (("title", told.title), ("known", told.known or "")):
                 if (match := PLACE.search(text)) is not None:
-                    self._say(entry.at, f"'{word}' of '{entry.id}' is printed as it stands, and holds '{match[0]}'")
+                    self._say(told.at, f"'{word}' of '{told.id}' is printed as it stands, and holds '{match[0]}'")
         for rule in self.rules:
             entry = self.diagnoses.get(rule.concludes)
             if entry is None:

@@ -90,9 +90,9 @@ def summary(report: Report) -> str | None:
 
 
 def chain_words(report: Report) -> str | None:
-    """Where the chain breaks, and what waits for its repair; None where no fault is in the chain."""
+    """Where the chain breaks, and what waits for its repair; None where no fault is in it, or nothing runs yet."""
     link = report.broken_link
-    if link is None:
+    if link is None or "setup-read" in report.signs:
         return None
     after = ", ".join(LINKS[LINKS.index(link) + 1 :])
     return f"The chain breaks at: {link}" + (f" (after it come {after})" if after else "")
