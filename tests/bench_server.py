@@ -39,6 +39,8 @@ class TimedEngine:
     held_back: bool = False
     """A proxy in front sends all of it at the end."""
     running: int = 0
+    joined_after: int | None = None
+    """After so many requests somebody else comes."""
     others: int = 0
     """Tokens that somebody else gets during each of our requests."""
     model: str = "served"
@@ -68,6 +70,8 @@ class TimedEngine:
 
     def _counters(self) -> str:
         p = self.engine
+        if self.joined_after is not None and len(self.served) >= self.joined_after:
+            self.running = 1
         self.tokens += 5 * self.running  # theirs
         names = (
             ("num_requests_running", "num_requests_waiting") if p == "vllm" else ("num_running_reqs", "num_queue_reqs")

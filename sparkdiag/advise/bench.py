@@ -138,7 +138,9 @@ def notes(run: BenchRun) -> list[str]:
     if run.thought_share is not None and run.thought_share > 0.5 and run.workload != "prose":
         out.append(f"{run.thought_share:.0%} of the text is thought: this is the speed of thinking about the task.")
     if run.tokens is not None and run.tokens < _FEW:
-        out.append(f"Only {run.tokens} tokens: a first impression.")
+        capped = run.max_tokens is not None and run.tokens >= run.max_tokens
+        more = " --timeout and --max-generated allow more." if capped or run.cut_by == "probe" else ""
+        out.append(f"Only {run.tokens} tokens: a first impression.{more}")
     if run.cut_by is not None:
         ended = "our own deadline" if run.cut_by == "probe" else "the connection"
         out.append(f"The reply was cut off by {ended}.")

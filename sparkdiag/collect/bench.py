@@ -34,6 +34,7 @@ _SHARE = 0.8
 """Of the time that a workload has, what it is planned to take: a slow spell must not cut it off."""
 _SETTLE = 0.3
 """Seconds after a stream's end until the engine's counters hold all of it."""
+_LINGERS = 1.0
 _TICK = 0.5
 
 
@@ -91,19 +92,23 @@ async def collect_bench(settings: Settings, plan: BenchPlan, add: Callable[[list
             add([session.skipped(RUN, f"the warm-up was not answered: {warm.why or warm.code or warm.status}")])
             return
         pace.note(warm, _WARM_UP_TOKENS)
-        add(await _sample(session, "warm-up", counted))
+        add(last := await _sample(session, "warm-up", counted))
         for number, workload in enumerate(plan.workloads, 1):
             remaining = len(plan.workloads) - number + 1
             share = (session.left() - 1) / remaining
             tokens = pace.tokens(share, remaining)
-            notes = {"workload": workload.name, "about": workload.about}
-            if tokens < _FEWEST or share < 1:
+            others = [] if plan.over_traffic else await _others(session, last)
+            add(others)
+            why = told.busy(others)
+            if why is None and (tokens < _FEWEST or share < 1):
                 why = f"{max(tokens, 0)} tokens fit into what is left of the time and of the {settings.max_generated}"
+            if why is not None:
+                notes = {"workload": workload.name, "about": workload.about}
                 add([session.item(RUN, "skipped", asked=notes, why=why, at=round(session.now(), 4))])
                 continue
             run = await sender.send(workload, tokens, number, 1 / remaining, add)
             pace.note(run, tokens)
-            add(await _sample(session, workload.name, counted))
+            add(last := await _sample(session, workload.name, counted))
 
 
 @dataclass(slots=True)
@@ -155,6 +160,14 @@ async def _sample(session: Session, workload: str, counted: bool) -> list[Item]:
         return []
     await asyncio.sleep(max(0.0, min(_SETTLE, session.left() - 0.5)))
     return [await session.send(Ask(METRICS, "/metrics", notes={"workload": workload}))]
+
+
+async def _others(session: Session, last: Sequence[Item]) -> list[Item]:
+    """A further sample where the last one shows requests: what lingers of our own is gone by then."""
+    if told.busy(last) is None or session.left() < 2 * _LINGERS:
+        return []
+    await asyncio.sleep(_LINGERS)
+    return await _sample(session, str(last[-1].asked.get("workload")), counted=True)
 
 
 def _refused(items: Sequence[Item], plan: BenchPlan) -> str | None:

@@ -76,7 +76,8 @@ _LOADS = ("num_running_reqs", "running_reqs", "num_reqs", "load")
 
 def busy(items: Sequence[Item]) -> str | None:
     """That others are being served, in words; None where nothing says so."""
-    samples = [item.text for item in items if item.probe in ("metrics", "metrics-again") and item.status == "ok"]
+    probes = ("metrics", "metrics-again", "bench-metrics")
+    samples = [item.text for item in items if item.probe in probes and item.status == "ok"]
     running = max((_sum(_RUNNING, text) for text in samples), default=0.0)
     waiting = max((_sum(_WAITING, text) for text in samples), default=0.0)
     states = _data(items, "server-info").get("internal_states")

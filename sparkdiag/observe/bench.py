@@ -201,11 +201,11 @@ def _speed(moments: Sequence[Arrival], tokens: int | None, hidden: int | None, t
         streamed = span >= _QUICKEST * (len(moments) - 1)
         first, last = moments[0].tokens, moments[-1].tokens
         if first is not None and last is not None and last > first and streamed:
-            return _Speed(round((last - first) / span, 2), round(span, 3))
+            return _Speed(_figure((last - first) / span), round(span, 3))
         if not hidden and streamed:
             first = max(1, round(tokens / len(moments)))
-            return _Speed(round((tokens - first) / span, 2), round(span, 3))
-    return _Speed(round(tokens / took, 2), round(took, 3), whole=True)
+            return _Speed(_figure((tokens - first) / span), round(span, 3))
+    return _Speed(_figure(tokens / took), round(took, 3), whole=True)
 
 
 def _steps(counted: _Counted, tokens: int | None, speed: float | None) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _steps(counted: _Counted, tokens: int | None, speed: float | None) -> dict[s
         out["depth"] = float(counted.depth)
         out["acceptance"] = round(min(1.0, (out["accepted_length"] - 1) / counted.depth), 4)
     if speed is not None and out.get("tokens_per_step"):
-        out["steps_per_s"] = round(speed / out["tokens_per_step"], 2)
+        out["steps_per_s"] = _figure(speed / out["tokens_per_step"])
     return out
 
 
@@ -250,6 +250,11 @@ def _by_counters(counted: _Counted, tokens: int | None) -> dict[str, Any]:
         out["depth"] = round(counted.drafted / drafts, 2) if counted.drafted else None
         out["first_position"] = round(counted.first / drafts, 4) if counted.first is not None else None
     return out
+
+
+def _figure(value: float) -> float:
+    """Three digits: no measurement of a minute has more."""
+    return float(f"{value:.3g}")
 
 
 def _milliseconds(gaps: Sequence[float], share: float) -> float | None:
