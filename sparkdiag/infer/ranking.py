@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..diagnosis import CLAIM, LEVELS, Avoid, Diagnosis, Evidence, FixStep, Suppressed
@@ -11,7 +11,7 @@ from ..records import dataclass
 from .conditions import condition_holds, describe, unlooked
 from .engine import Activation, Result
 from .memory import Memory
-from .rules import DiagnosisEntry, Rule, Rulebook
+from .rules import DiagnosisEntry, FieldRef, Pattern, Rule, Rulebook
 from .texts import fill, lookup_in
 
 LEVEL_NAMES = tuple(LEVELS)
@@ -218,8 +218,16 @@ def supporting_facts(activation: Activation, provenance: dict[int, Activation]) 
             behind = provenance.get(id(fact))
             queue += behind.bound if behind else ()
         else:
-            asked.setdefault(id(fact), (fact, []))[1].extend(test.field for test in pattern.tests)
+            asked.setdefault(id(fact), (fact, []))[1].extend(_asked_of(pattern))
     return [(fact, tuple(dict.fromkeys(names))) for fact, names in asked.values()]
+
+
+def _asked_of(pattern: Pattern) -> Iterator[str]:
+    """The fields of its fact that a pattern speaks of."""
+    for test in pattern.tests:
+        yield test.field
+        if isinstance(test.operand, FieldRef) and test.operand.alias is None:
+            yield test.operand.field
 
 
 def _evidence(facts: Iterable[tuple[Fact, tuple[str, ...]]]) -> tuple[Evidence, ...]:
