@@ -12,13 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparkdiag.advise.lint import lint_texts
 from sparkdiag.advise.plan import Plan, make_plan
 from sparkdiag.advise.plan_docker_options import DOCKER_RUN_OPTIONS, DOCKER_RUN_SHORT
 from sparkdiag.advise.plan_inputs import ModelFolder, NoConfigError, read_model
 from sparkdiag.advise.plan_memory import CEILING, HOST_GIB, Wish, available_gib
-from sparkdiag.advise.plan_parsers import FAMILIES, TEMPLATE_CALLS, choose_parsers
+from sparkdiag.advise.plan_parsers import BY_STYLE, BY_TAGS, BY_TYPE, choose_parsers
 from sparkdiag.advise.plan_settings import Nodes
 from sparkdiag.cli import main
+from sparkdiag.derive import model_families
 from sparkdiag.observe.launch_commands import launches_of_text
 from sparkdiag.observe.launch_yaml import launches_of_recipe
 
@@ -136,16 +138,18 @@ PLAIN = "{%- if tools %}<tool_call>{%- endif %}{% for m in messages %}{{ m.conte
     [
         ("qwen3_moe", "Qwen3-30B-A3B-Instruct-2507", PLAIN, None, "hermes"),
         ("qwen3_moe", "x", PLAIN + "<think>{% set a = 1 %}", "qwen3", "hermes"),
-        ("qwen3_moe", "Qwen3-Coder-30B-A3B-Instruct", PLAIN + "<function=", None, "qwen3_xml"),
+        ("qwen3_moe", "Qwen3-Coder-30B-A3B-Instruct", PLAIN + "<function=", None, "qwen3_coder"),
         ("qwen3_moe", "Qwen3-30B-A3B-Thinking-2507", None, "qwen3", "hermes"),
         ("qwen3", "Qwen3-8B", None, None, "hermes"),
         ("llama", "Llama-3.1-8B-Instruct", None, None, None),
         ("llama", "x", "{% if tools %}<|python_tag|>{% endif %}", None, "llama3_json"),
         ("llama", "DeepSeek-R1-Distill-Llama-70B", None, "deepseek_r1", None),
         ("gpt_oss", "gpt-oss-20b", None, "openai_gptoss", "openai"),
-        ("glm4_moe", "GLM-4.5-Air", "tools <arg_key>", "glm45", "glm45"),
+        ("glm4_moe", "GLM-4.5-Air", "{{ tools }}<arg_key>{{ '<think>' }}", "glm45", "glm45"),
         ("qwen3_5_moe", "Qwen3.5-35B-A3B", None, "qwen3", "qwen3_xml"),
         ("gemma3", "gemma-3-27b-it", None, None, None),
+        ("gpt_oss", "gpt-oss-20b", "tools <|channel|>", "openai_gptoss", "openai"),
+        ("glm4_moe", "a-tuned-glm", PLAIN, None, "hermes"),
         ("novel", "novel-7b", None, None, None),
         ("novel", "x", "{{ m.split('</think>') }}{% if add_generation_prompt %}<think>{% if a %}", "deepseek_r1", None),
     ],
@@ -187,14 +191,14 @@ SGLANG_TOOLS = {
 
 
 def test_parser_names_are_registered_in_the_engines() -> None:
-    for kind, family in FAMILIES.items():
-        assert family.vllm_reasoning in {None, *VLLM_REASONING}, kind
-        assert family.vllm_tools in {None, *VLLM_TOOLS}, kind
-        assert family.sglang_reasoning in {None, *SGLANG_REASONING}, kind
-        assert family.sglang_tools in {None, *SGLANG_TOOLS}, kind
-    for sign, vllm, sglang in TEMPLATE_CALLS:
-        assert vllm in VLLM_TOOLS, sign
-        assert sglang in SGLANG_TOOLS, sign
+    reasoning = {"vllm": VLLM_REASONING, "sglang": SGLANG_REASONING}
+    tools = {"vllm": VLLM_TOOLS, "sglang": SGLANG_TOOLS}
+    families = [*BY_TYPE.values(), *(family for _, family in model_families._FAMILIES)]
+    tables = [(by, reasoning) for by in BY_TAGS.values()] + [(by, tools) for by in BY_STYLE.values()]
+    tables += [(family.reasoning, reasoning) for family in families] + [(family.tools, tools) for family in families]
+    for named, registered in tables:
+        for engine, name in named.items():
+            assert name in registered[engine], (engine, name)
 
 
 # --- written out, and read back ---------------------------------------------------------------------------------------
@@ -324,6 +328,79 @@ def test_any_plan_is_written_so_that_it_reads_back(
     assert made.fit.utilization <= CEILING
     if made.arrangement != "none":
         assert made.fit.need_gib <= made.fit.budget_gib + 0.01
+
+
+# --- linted -----------------------------------------------------------------------------------------------------------
+
+OF_THE_MODEL = {
+    "launch.dense-over-moe", "throughput.hybrid-below-promise", "persistence.linger-unchecked",
+    "reasoning.crossnode-budget",
+}  # fmt: skip
+"""What lint says of a sound launch as well: of the model itself, and of what a unit cannot show; and who published
+the weights and the image (provenance), which no launch can change."""
+TEMPLATES = {
+    None: "",
+    "plain": PLAIN,
+    "coder": PLAIN + "<function=",
+    "switch": SWITCH,
+    "always": "{{ m.split('</think>')[-1] }}{% if add_generation_prompt %}<think>\n{% endif %}",
+    "glm": "{% if tools %}<arg_key>{% endif %}{{ '<think>' }}</think>",
+}
+EXTENSIONS = {"docker-run": "sh", "unit": "service", "recipe": "yaml"}
+FORMATS: list[dict[str, Any] | None] = [
+    None, NVFP4, {"quant_method": "fp8"}, {"quant_method": "awq", "bits": 4, "group_size": 128},
+    {
+        "quant_method": "compressed-tensors",
+        "config_groups": {"g": {"weights": {"num_bits": 4, "type": "float", "group_size": 16}}},
+    },
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(sorted(MODELS)), st.sampled_from(FORMATS), st.sampled_from([1, 2]),
+    st.sampled_from(["vllm", "sglang", "sparkrun"]), st.sampled_from(sorted(TEMPLATES, key=str)), st.booleans(),
+    st.booleans(), st.sampled_from([None, 8192, 100_000]),
+)  # fmt: skip
+def test_plans_lint_clean(
+    name: str, quantization: dict[str, Any] | None, nodes: int, runtime: str, template: str | None, code: bool,
+    cached: bool, context: int | None,
+) -> None:  # fmt: skip
+    config = {**MODELS[name]["config"]}
+    config |= {"auto_map": {"AutoConfig": "a.B"}} if code else {}
+    if quantization and "quantization_config" not in config:
+        config["quantization_config"] = quantization
+    model = ModelFolder(
+        name=f"org/{name}", repository=f"org/{name}" if cached else None, path=None if cached else f"/srv/{name}",
+        config=config, template=None if template is None else TEMPLATES[template],
+    )  # fmt: skip
+    made = make_plan(
+        model,
+        nodes=nodes,
+        runtime=runtime,
+        wish=Wish(context),
+        link=Nodes("198.51.100.1", "198.51.100.2", "enp1s0f0np0"),
+    )
+    assert made is not None
+    files = [(f"{name}/config.json", json.dumps(config))]
+    if template is not None:
+        files.append((f"{name}/chat_template.jinja", TEMPLATES[template]))
+    for launch in made.launches:
+        if launch.form in EXTENSIONS and not launch.text.startswith("docker rm -f llm-router"):
+            report = lint_texts([(f"launch.{EXTENSIONS[launch.form]}", launch.text), *files])
+            found = {diagnosis.id: diagnosis.cause for diagnosis in report.diagnoses}
+            told = {one for one in found if not one.startswith("provenance.")}
+            assert told <= OF_THE_MODEL, (launch.text, found)
+            assert report.verdict != "fault"
+
+
+def test_a_spoilt_plan_does_not_lint_clean() -> None:
+    """The check can fail: a parser that the model's template rules out is named."""
+    made = plan("Qwen3-30B-A3B", template=PLAIN)
+    (run,) = [launch for launch in made.launches if launch.form == "docker-run"]
+    spoilt = run.text + " --reasoning-parser qwen3"
+    files = [("m/config.json", json.dumps(made.model.config)), ("m/chat_template.jinja", PLAIN)]
+    assert lint_texts([("launch.sh", spoilt), *files]).verdict == "fault"
 
 
 # --- the command line -------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sparkdiag.derive.clusters import cluster_launches
 from sparkdiag.derive.memory import memory_budgets
 from sparkdiag.derive.model_size import model_size
 from sparkdiag.derive.roofline import rooflines
@@ -222,6 +223,16 @@ def test_what_a_sparse_model_reads_by_its_name_or_its_config(name: str, fixture:
     assert configured.get("dense") is named.get("dense") is False
     assert configured.get("read_gib") == pytest.approx(60 * share, abs=0.01)
     assert named.get("read_gib") == pytest.approx(60 * share, rel=0.05)
+
+
+def test_a_cluster_s_weights_by_the_config_before_the_name() -> None:
+    served = launch(model="x/Llama-4-Scout-17B-16E", tensor_parallel_size=1, pipeline_parallel_size=2, nnodes=2)
+    named = cluster_launches([served])[0]
+    assert named.get("weights_gib") == pytest.approx(31.7, abs=0.1)
+    config = ModelConfig(model_type="llama4", dimensions=MODELS["Llama-4-Scout-17B-16E-Instruct"]["config"])
+    assert cluster_launches([served, config])[0].get("weights_gib") == pytest.approx(200, rel=0.02)
+    drafter = ModelConfig(model_type="llama", dimensions=MODELS["Llama-3.1-8B-Instruct"]["config"])
+    assert cluster_launches([served, config, drafter])[0].get("weights_gib") == named.get("weights_gib")
 
 
 def test_a_dense_model_against_its_ceiling() -> None:

@@ -1,6 +1,6 @@
-"""Reasoning and tool parsers by a model's family and template, under the names that each engine registers.
+"""Reasoning and tool parsers for a model, under the names that the engine registers.
 
-What the template shows outweighs the family: a family has thinking and plain members, and two formats of tool calls.
+What families and templates mean is in derive/model_families.py; a template outweighs the family, and both the name.
 """
 
 from __future__ import annotations
@@ -9,76 +9,63 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..derive.model_families import EATS_PLAIN, NEEDS_OPEN, TOOL_STYLES, Family, family_of, template_tags
+from ..derive.model_families import template_tool_style as known_style
 from ..derive.model_names import name_thinks
 from ..facts.model import TemplateSeen
 from ..facts.piece import Piece
 from ..observe.templates import template_facts
 
-__all__ = ["FAMILIES", "TEMPLATE_CALLS", "Family", "Parsers", "choose_parsers"]
+__all__ = ["BY_STYLE", "BY_TAGS", "BY_TYPE", "Parsers", "choose_parsers"]
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Parsers of a family. None: none is known, or none is needed."""
-
-    vllm_reasoning: str | None
-    vllm_tools: str | None
-    sglang_reasoning: str | None
-    sglang_tools: str | None
-    thinks: bool | None = None
-    """True and False where all members do, or do not; None where the template or the name decides."""
-    off_is_safe: bool = False
-    """The parser leaves the reply alone when the model does not think."""
+def _both(vllm: str | None, sglang: str | None) -> dict[str, str]:
+    pairs = (("vllm", vllm), ("sglang", sglang))
+    return {engine: name for engine, name in pairs if name is not None}
 
 
-_QWEN3 = Family("qwen3", "hermes", "qwen3", "qwen25")
-_QWEN35 = Family("qwen3", "qwen3_xml", "qwen3", "qwen3_coder", thinks=True)
-_DEEPSEEK = Family("deepseek_r1", "deepseek_v3", "deepseek-r1", "deepseekv3")
-_DEEPSEEK_32 = Family("deepseek_v3", "deepseek_v32", "deepseek-v3", "deepseekv32", off_is_safe=True)
-_LLAMA = Family("deepseek_r1", "llama3_json", "deepseek-r1", "llama3")
-_GEMMA4 = Family("gemma4", "gemma4", "gemma4", "gemma4", off_is_safe=True)
+_DEEPSEEK = _both("deepseek_v3", "deepseekv3")
+_DEEPSEEK_32 = _both("deepseek_v32", "deepseekv32")
+_GLM = Family("glm-4.7", True, "think", "glm", _both("glm45", "glm45"), _both("glm47", "glm47"))
+_QWEN35 = Family("qwen3.5", True, "think", "qwen-xml", _both("qwen3", "qwen3"), _both("qwen3_xml", "qwen3_coder"))
 
-FAMILIES: dict[str, Family] = {
-    "qwen3": _QWEN3, "qwen3_moe": _QWEN3, "qwen3_next": _QWEN3, "qwen3_vl": _QWEN3, "qwen3_vl_moe": _QWEN3,
-    "qwen3_5": _QWEN35, "qwen3_5_moe": _QWEN35,
-    "qwen2": Family("deepseek_r1", "hermes", "deepseek-r1", "qwen25"),
-    "deepseek_v3": _DEEPSEEK, "deepseek_v2": Family(None, None, None, None, thinks=False),
-    "deepseek_v32": _DEEPSEEK_32, "deepseek_v4": Family("deepseek_v4", "deepseek_v4", "deepseek-v4", "deepseekv4"),
-    "gpt_oss": Family("openai_gptoss", "openai", "gpt-oss", "gpt-oss", thinks=True),
-    "glm4_moe": Family("glm45", "glm45", "glm45", "glm45", thinks=True),
-    "glm4_moe_lite": Family("glm45", "glm47", "glm45", "glm47", thinks=True),
-    "glm_moe_dsa": Family("glm45", "glm47", "glm45", "glm47", thinks=True),
-    "minimax_m2": Family("minimax_m2", "minimax_m2", "minimax", "minimax-m2", thinks=True),
-    "kimi_k2": Family("kimi_k2", "kimi_k2", "kimi_k2", "kimi_k2"),
-    "nemotron_h": Family("nemotron_v3", "qwen3_coder", "nemotron_3", "qwen3_coder"),
-    "llama": _LLAMA, "llama4": Family(None, "llama4_pythonic", None, "pythonic", thinks=False),
-    "mistral": Family("mistral", "mistral", "mistral", "mistral"),
-    "mistral3": Family("mistral", "mistral", "mistral", "mistral"),
-    "mixtral": Family(None, "mistral", None, "mistral", thinks=False),
-    "gemma2": Family(None, None, None, None, thinks=False), "gemma3": Family(None, None, None, None, thinks=False),
-    "gemma4": _GEMMA4,
-    "seed_oss": Family("seed_oss", "seed_oss", None, None, thinks=True),
-    "hunyuan_v1_moe": Family("hunyuan_a13b", "hunyuan_a13b", "hunyuan", "hunyuan", off_is_safe=True),
-    "step3_text": Family("step3", "step3", "step3", "step3", thinks=True),
-    "step3p5": Family("step3p5", "step3p5", "step3p5", "step3p5", thinks=True),
-    "ernie4_5_moe": Family("ernie45", "ernie45", None, None),
-    "granite": Family(None, "granite", None, None), "granitemoehybrid": Family(None, "granite4", None, None),
+BY_TYPE: dict[str, Family] = {
+    "qwen3_5": _QWEN35,
+    "qwen3_5_moe": _QWEN35,
+    "deepseek_v3": Family("deepseek-v3", None, "think", "deepseek", _both("deepseek_r1", "deepseek-r1"), _DEEPSEEK),
+    "deepseek_v32": Family("deepseek-v3.2", None, "think", "dsml", _both("deepseek_v3", "deepseek-v3"), _DEEPSEEK_32),
+    "deepseek_v2": Family("deepseek-v2", False),
+    "glm4_moe_lite": _GLM,
+    "glm_moe_dsa": _GLM,
+    "nemotron_h": Family(
+        "nemotron-3", None, "think", "qwen-xml", _both("nemotron_v3", "nemotron_3"), _both("qwen3_coder", "qwen3_coder")
+    ),
+    "hunyuan_v1_moe": Family(
+        "hunyuan-a13b", None, "think", None, _both("hunyuan_a13b", "hunyuan"), _both("hunyuan_a13b", "hunyuan")
+    ),
+    "step3_text": Family("step3", True, "think", None, _both("step3", "step3"), _both("step3", "step3")),
+    "step3p5": Family("step3.5", True, "think", None, _both("step3p5", "step3p5"), _both("step3p5", "step3p5")),
+    "ernie4_5_moe": Family("ernie-4.5", None, "think", None, _both("ernie45", None), _both("ernie45", None)),
+    "granitemoehybrid": Family("granite-4", None, None, None, {}, _both("granite4", None)),
+    "granite": Family("granite-3", None, None, None, {}, _both("granite", None)),
 }  # fmt: skip
-"""By model_type. Names as registered in vLLM 0.28 to 0.32 and SGLang 0.5.23 (2026-11)."""
+"""Families that a config's model_type tells more surely than a name does."""
 
-TEMPLATE_CALLS: tuple[tuple[str, str | None, str | None], ...] = (
-    ("<function=", "qwen3_xml", "qwen3_coder"),
-    ("<minimax:tool_call>", "minimax_m2", "minimax-m2"),
-    ("<arg_key>", "glm47", "glm47"),
-    ("<｜DSML｜", "deepseek_v32", "deepseekv32"),
-    ("<｜tool▁calls▁begin｜>", "deepseek_v3", "deepseekv3"),
-    ("<|tool_calls_section_begin|>", "kimi_k2", "kimi_k2"),
-    ("[TOOL_CALLS]", "mistral", "mistral"),
-    ("<|python_tag|>", "llama3_json", "llama3"),
-    ("<|channel|>", "openai", "gpt-oss"),
-    ("<tool_call>", "hermes", "qwen25"),
-)
-"""What a template writes around a call, with vLLM's and SGLang's parser; the first that is found counts."""
+BY_TAGS = {
+    "think": _both("deepseek_r1", "deepseek-r1"), "mistral": _both("mistral", "mistral"),
+    "seed": _both("seed_oss", None), "channel": _both("openai_gptoss", "gpt-oss"), "kimi": _both(None, "kimi"),
+    "gemma": _both("gemma4", "gemma4"),
+}  # fmt: skip
+"""By the marks of a template: for models of no known family, or whose template is not their family's."""
+BY_STYLE = {
+    "hermes": _both("hermes", "qwen25"), "qwen-xml": _both("qwen3_xml", "qwen3_coder"), "glm": _both("glm47", "glm47"),
+    "mistral": _both("mistral", "mistral"), "harmony": _both("openai", "gpt-oss"), "kimi": _both("kimi_k2", "kimi_k2"),
+    "deepseek": _both("deepseek_v3", "deepseekv3"), "dsml": _both("deepseek_v32", "deepseekv32"),
+    "minimax": _both("minimax_m2", "minimax-m2"), "llama-json": _both("llama3_json", "llama3"),
+    "seed": _both("seed_oss", None),
+}  # fmt: skip
+"""Tool parsers by the way in which a template writes calls."""
+_MORE_STYLES = (("dsml", "｜DSML｜"), ("llama-json", "<|python_tag|>"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,72 +87,77 @@ def choose_parsers(
 ) -> Parsers:
     """The parsers for `engine` (vllm or sglang). `plugins` are parser files that the model brings."""
     kind = str(config.get("model_type") or "").removesuffix("_text")
-    family = FAMILIES.get(kind)
-    thinks, why = _thinks(family, name, template)
-    reasoning, reasoning_why = _reasoning(family, kind, engine, thinks, why, template)
+    family = BY_TYPE.get(kind) or family_of(name, kind)
+    seen = _seen(template)
+    thinks, why = _thinks(family, name, template, seen)
+    reasoning, reasoning_why = _reasoning(family, engine, thinks, why, template, seen)
     if thinks and reasoning is None and plugins:
         reasoning_why += f"; the model brings {plugins[0]}: take the name that it registers, with the plugin option"
-    tools, tools_why = _tools(family, kind, engine, template)
-    own = None if family is None else family.vllm_reasoning if engine == "vllm" else family.sglang_reasoning
+    tools, tools_why = _tools(family, engine, template)
+    own = None if family is None else family.reasoning.get(engine)
     return Parsers(reasoning, reasoning_why, tools, tools_why, thinks, own)
 
 
-def _thinks(family: Family | None, name: str, template: str | None) -> tuple[bool | None, str]:
-    if family is not None and family.thinks is not None:
-        return family.thinks, "all models of its family do" if family.thinks else "no model of its family does"
-    if template is not None:
-        facts = template_facts(Piece("config", template))
-        seen = next((fact for fact in facts if isinstance(fact, TemplateSeen)), None)
-        if seen is None:
-            return False, "its chat template knows no thought"
-        if seen.default_thinking is not None:
-            return (
-                seen.default_thinking,
-                f"its chat template {'opens' if seen.default_thinking else 'closes'} the thought",
-            )
+def _seen(template: str | None) -> TemplateSeen | None:
+    facts = [] if template is None else template_facts(Piece("template", template))
+    return next((fact for fact in facts if isinstance(fact, TemplateSeen)), None)
+
+
+def _thinks(
+    family: Family | None, name: str, template: str | None, seen: TemplateSeen | None
+) -> tuple[bool | None, str]:
+    if seen is not None and seen.default_thinking is not None:
+        return seen.default_thinking, f"its chat template {'opens' if seen.default_thinking else 'closes'} the thought"
+    if template is not None and template_tags(template) is None:
+        return False, "its chat template knows no thought"
     by_name = name_thinks(name)
     if by_name is not None:
         return by_name, "its name says so"
+    if family is not None and family.thinks is not None:
+        return family.thinks, f"the family {family.name} does{'' if family.thinks else ' not'}"
     return None, "neither its template nor its name tells"
 
 
 def _reasoning(
-    family: Family | None, kind: str, engine: str, thinks: bool | None, why: str, template: str | None
+    family: Family | None, engine: str, thinks: bool | None, why: str, template: str | None, seen: TemplateSeen | None
 ) -> tuple[str | None, str]:
-    parser = None if family is None else family.vllm_reasoning if engine == "vllm" else family.sglang_reasoning
-    if parser is not None and family is not None and thinks is not True and family.off_is_safe:
-        return parser, f"the family's; it leaves the reply alone while thinking is off ({why})"
-    if thinks is None:
-        return None, f"left out: {why}, and a parser on a plain model swallows every reply"
+    parser = None if family is None else family.reasoning.get(engine)
+    tags = None if template is None else template_tags(template)
     if not thinks:
+        fits = family is not None and (template is None or tags == family.tags)
+        if parser is not None and parser not in EATS_PLAIN and fits:
+            return parser, f"its family's; it leaves replies without a thought alone ({why})"
+        if thinks is None:
+            return None, f"left out: {why}, and a parser on a plain model swallows every reply"
         return None, f"left out: the model does not think unless asked ({why})"
-    if parser is None and template and "</think>" in template:
-        general = "deepseek_r1" if engine == "vllm" else "deepseek-r1"
-        return general, f"the family {kind or 'of this model'} has none of its own here; this one splits at </think>"
-    if parser is None:
-        return None, f"left out: none is known for the family {kind or 'of this model'}, though the model thinks"
-    return parser, f"the model thinks ({why}); this is its family's"
+    of_family = family is not None and (tags is None or tags == family.tags)
+    opened = seen is not None and seen.opens_think is True
+    if parser is not None and of_family and not (opened and parser in NEEDS_OPEN):
+        return parser, f"the model thinks ({why}); this is its family's"
+    general = BY_TAGS.get(tags or (family.tags if family is not None else None) or "", {}).get(engine)
+    if general is not None and (tags is not None or family is not None):
+        return general, f"the model thinks ({why}); this one splits on the marks of its template or family"
+    return None, f"left out: none is known for this model on {engine}, though it thinks ({why})"
 
 
-def _tools(family: Family | None, kind: str, engine: str, template: str | None) -> tuple[str | None, str]:
-    if template is not None:
-        if "tool" not in template:
-            return None, "left out: its chat template has no place for tools"
-        found = next((row for row in TEMPLATE_CALLS if row[0] in template), None)
-        if found is not None:
-            parser = _own(family, engine, found)
-            return parser, f"its chat template writes calls as {found[0]}"
-    parser = None if family is None else family.vllm_tools if engine == "vllm" else family.sglang_tools
-    if parser is None:
-        return None, f"left out: none is known for the family {kind or 'of this model'}"
-    if template is None and kind in ("llama", "mistral", "qwen2", "mixtral"):
-        return None, "left out: the chat template, which decides, is not here"
-    return parser, "its family's; not every member keeps to it"
-
-
-def _own(family: Family | None, engine: str, row: tuple[str, str | None, str | None]) -> str | None:
-    """The family's own parser where it reads this same format under another name."""
-    own = None if family is None else family.vllm_tools if engine == "vllm" else family.sglang_tools
-    general = row[1] if engine == "vllm" else row[2]
-    same = {"glm47": ("glm45",), "qwen3_xml": ("qwen3_coder",), "deepseek_v3": ("deepseek_v31",)}
-    return own if own is not None and own in same.get(general or "", ()) else general
+def _tools(family: Family | None, engine: str, template: str | None) -> tuple[str | None, str]:
+    own = None if family is None else family.tools.get(engine)
+    if template is None:
+        if family is None or own is None:
+            return None, "left out: neither a template nor a family tells how calls are written"
+        if family.name in ("llama-3", "mistral", "qwen2.5"):
+            return None, "left out: the chat template, which decides for this family, is not here"
+        return own, f"the one of the family {family.name}; not every member keeps to it"
+    if "tool" not in template:
+        return None, "left out: its chat template has no place for tools"
+    style = known_style(template) or next((name for name, mark in _MORE_STYLES if mark in template), None)
+    if style is None:
+        if own is None:
+            return None, "left out: its chat template writes calls in a way that is not known here"
+        return own, "its family's; the template does not show how calls are written"
+    if own is not None and TOOL_STYLES.get(own) == style:
+        return own, "its family's, and the way in which its chat template writes calls"
+    general = BY_STYLE.get(style, {}).get(engine)
+    if general is None:
+        return None, f"left out: {engine} has none for the way in which its chat template writes calls ({style})"
+    return general, f"the way in which its chat template writes calls ({style})"

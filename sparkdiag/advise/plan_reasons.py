@@ -147,7 +147,8 @@ def alternatives(
     if size.dense and size.parameters > 8e9:
         out.append((
             "a dense model at all",
-            "each token reads all weights; a sparse model of this size decodes several times faster",
+            "each token reads all weights; a sparse model of this size decodes several times faster "
+            "(launch.dense-over-moe)",
         ))  # fmt: skip
     if arrangement != "none":
         out.append((

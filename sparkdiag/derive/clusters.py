@@ -32,14 +32,14 @@ def cluster_launches(facts: Sequence[Fact]) -> list[Fact]:
     )
     out: dict[tuple[object, ...], Fact] = {}
     for launch in launches:
-        found = _cluster(launch, launches, ray)
+        found = _cluster(launch, launches, ray, facts)
         if found is not None:
             out.setdefault((found.nodes, found.tensor, found.pipeline, found.executor, found.where), found)
     looked = (Looked(probe="cluster", where=f.where, order=f.order, source=f.source) for f in launches[:1])
     return [*out.values(), *looked]
 
 
-def _cluster(launch: Fact, launches: Sequence[Fact], ray: bool) -> ClusterLaunch | None:
+def _cluster(launch: Fact, launches: Sequence[Fact], ray: bool, facts: Sequence[Fact]) -> ClusterLaunch | None:
     tensor, pipeline, data = (
         _int(launch.get(f"flag.{name}_parallel_size")) or 1 for name in ("tensor", "pipeline", "data")
     )
@@ -54,6 +54,9 @@ def _cluster(launch: Fact, launches: Sequence[Fact], ray: bool) -> ClusterLaunch
         model = next((one.get("model") for one in launches if one.get("model") and one.where.joins(launch.where)), None)
     name = model if isinstance(model, str) else None
     billions = _billions(name)
+    weights = _summed_gib(facts)
+    if weights is None and billions is not None:
+        weights = round(billions * 1e9 * _bytes(name, launch) / 2**30, 1)
     return ClusterLaunch(
         nodes=nodes,
         tensor=tensor,
@@ -62,13 +65,27 @@ def _cluster(launch: Fact, launches: Sequence[Fact], ray: bool) -> ClusterLaunch
         executor=executor if isinstance(executor, str) else None,
         model=name,
         billions=billions,
-        weights_gib=None if billions is None else round(billions * 1e9 * _bytes(name, launch) / 2**30, 1),
+        weights_gib=weights,
         # Each node's launch shows the whole of the cluster: the fact is about no single node.
         where=replace(launch.where, node=None, container=None, rank=None),
         order=launch.order,
         time=launch.time,
         source=launch.source,
     )
+
+
+def _summed_gib(facts: Sequence[Fact]) -> float | None:
+    """GiB of weights by the model's config.json, where there is just one: a second may be a drafter's."""
+    configs = [
+        dimensions for fact in facts if fact.kind == "config" and (dimensions := getattr(fact, "dimensions", None))
+    ]
+    if len(configs) != 1:
+        return None
+    from .model_size import model_size
+
+    size = model_size(configs[0])
+    usable = size is not None and size.quantization.known and size.shape.vocab
+    return round(size.weights_bytes / 2**30, 1) if size is not None and usable else None
 
 
 def _int(value: Value) -> int | None:

@@ -23,7 +23,8 @@ class ClusterLaunch(Fact):
     billions: float | None = None
     """Parameters in the model's name, in billions."""
     weights_gib: float | None = None
-    """Estimate: the name's parameters times the bytes of the format that name or --quantization says (16 bit else)."""
+    """By the model's config.json; else the name's parameters times the bytes of the format that name or --quantization
+    says (16 bit else)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
