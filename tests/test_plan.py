@@ -17,7 +17,7 @@ from sparkdiag.advise.plan import Plan, make_plan
 from sparkdiag.advise.plan_docker_options import DOCKER_RUN_OPTIONS, DOCKER_RUN_SHORT
 from sparkdiag.advise.plan_inputs import ModelFolder, NoConfigError, read_model
 from sparkdiag.advise.plan_memory import CEILING, HOST_GIB, Wish, available_gib
-from sparkdiag.advise.plan_parsers import BY_STYLE, BY_TAGS, BY_TYPE, choose_parsers
+from sparkdiag.advise.plan_parsers import BY_FAMILY, BY_STYLE, BY_TAGS, BY_TYPE, choose_parsers
 from sparkdiag.advise.plan_settings import Nodes
 from sparkdiag.cli import main
 from sparkdiag.derive import model_families
@@ -138,7 +138,7 @@ PLAIN = "{%- if tools %}<tool_call>{%- endif %}{% for m in messages %}{{ m.conte
     [
         ("qwen3_moe", "Qwen3-30B-A3B-Instruct-2507", PLAIN, None, "hermes"),
         ("qwen3_moe", "x", PLAIN + "<think>{% set a = 1 %}", "qwen3", "hermes"),
-        ("qwen3_moe", "Qwen3-Coder-30B-A3B-Instruct", PLAIN + "<function=", None, "qwen3_coder"),
+        ("qwen3_moe", "Qwen3-Coder-30B-A3B-Instruct", PLAIN + "<function=", None, "qwen3_xml"),
         ("qwen3_moe", "Qwen3-30B-A3B-Thinking-2507", None, "qwen3", "hermes"),
         ("qwen3", "Qwen3-8B", None, None, "hermes"),
         ("llama", "Llama-3.1-8B-Instruct", None, None, None),
@@ -193,12 +193,17 @@ SGLANG_TOOLS = {
 def test_parser_names_are_registered_in_the_engines() -> None:
     reasoning = {"vllm": VLLM_REASONING, "sglang": SGLANG_REASONING}
     tools = {"vllm": VLLM_TOOLS, "sglang": SGLANG_TOOLS}
-    families = [*BY_TYPE.values(), *(family for _, family in model_families._FAMILIES)]
     tables = [(by, reasoning) for by in BY_TAGS.values()] + [(by, tools) for by in BY_STYLE.values()]
-    tables += [(family.reasoning, reasoning) for family in families] + [(family.tools, tools) for family in families]
+    for thought, calls in BY_FAMILY.values():
+        tables += [(thought, reasoning), (calls, tools)]
     for named, registered in tables:
         for engine, name in named.items():
             assert name in registered[engine], (engine, name)
+
+
+def test_every_family_has_its_parsers_or_needs_none() -> None:
+    known = {family.name for family in (*BY_TYPE.values(), *(family for _, family in model_families._FAMILIES))}
+    assert known - set(BY_FAMILY) == {"deepseek-v2", "gemma", "qwen3-embedding"}
 
 
 # --- written out, and read back ---------------------------------------------------------------------------------------

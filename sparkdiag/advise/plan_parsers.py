@@ -16,7 +16,7 @@ from ..facts.model import TemplateSeen
 from ..facts.piece import Piece
 from ..observe.templates import template_facts
 
-__all__ = ["BY_STYLE", "BY_TAGS", "BY_TYPE", "Parsers", "choose_parsers"]
+__all__ = ["BY_FAMILY", "BY_STYLE", "BY_TAGS", "BY_TYPE", "Parsers", "choose_parsers"]
 
 
 def _both(vllm: str | None, sglang: str | None) -> dict[str, str]:
@@ -24,31 +24,63 @@ def _both(vllm: str | None, sglang: str | None) -> dict[str, str]:
     return {engine: name for engine, name in pairs if name is not None}
 
 
-_DEEPSEEK = _both("deepseek_v3", "deepseekv3")
-_DEEPSEEK_32 = _both("deepseek_v32", "deepseekv32")
-_GLM = Family("glm-4.7", True, "think", "glm", _both("glm45", "glm45"), _both("glm47", "glm47"))
-_QWEN35 = Family("qwen3.5", True, "think", "qwen-xml", _both("qwen3", "qwen3"), _both("qwen3_xml", "qwen3_coder"))
+_HERMES = _both("hermes", "qwen25")
+_XML = _both("qwen3_xml", "qwen3_coder")
+_QWEN = _both("qwen3", "qwen3")
+_R1 = _both("deepseek_r1", "deepseek-r1")
+_MISTRAL = _both("mistral", "mistral")
+
+BY_FAMILY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "gpt-oss": (_both("openai_gptoss", "gpt-oss"), _both("openai", "gpt-oss")),
+    "qwen3-coder": ({}, _XML),
+    "qwen3.5": (_QWEN, _XML),
+    "qwen3-next": (_QWEN, _HERMES),
+    "qwen3-instruct": ({}, _HERMES),
+    "qwen3-thinking": (_both("qwen3", "qwen3-thinking"), _HERMES),
+    "qwen3": (_QWEN, _HERMES),
+    "qwen2.5": ({}, _HERMES),
+    "deepseek-r1": (_R1, {}),
+    "deepseek-v3": (_R1, _both("deepseek_v3", "deepseekv3")),
+    "deepseek-v3.1": (_both("deepseek_v3", "deepseek-v3"), _both("deepseek_v31", "deepseekv31")),
+    "deepseek-v3.2": (_both("deepseek_v3", "deepseek-v3"), _both("deepseek_v32", "deepseekv32")),
+    "deepseek-v4": (_both("deepseek_v4", "deepseek-v4"), _both("deepseek_v4", "deepseekv4")),
+    "glm-4.5": (_both("glm45", "glm45"), _both("glm45", "glm45")),
+    "glm-4.7": (_both("glm45", "glm45"), _both("glm47", "glm47")),
+    "minimax-m2": (_both("minimax_m2", "minimax"), _both("minimax_m2", "minimax-m2")),
+    "kimi-k2": (_both("kimi_k2", "kimi_k2"), _both("kimi_k2", "kimi_k2")),
+    "nemotron-3": (_both("nemotron_v3", "nemotron_3"), _both("qwen3_coder", "qwen3_coder")),
+    "magistral": (_MISTRAL, _MISTRAL),
+    "mistral": ({}, _MISTRAL),
+    "seed-oss": (_both("seed_oss", None), _both("seed_oss", None)),
+    "gemma-4": (_both("gemma4", "gemma4"), _both("gemma4", "gemma4")),
+    "llama-4": ({}, _both("llama4_pythonic", "pythonic")),
+    "llama-3": ({}, _both("llama3_json", "llama3")),
+    "hunyuan-a13b": (_both("hunyuan_a13b", "hunyuan"), _both("hunyuan_a13b", "hunyuan")),
+    "step3": (_both("step3", "step3"), _both("step3", "step3")),
+    "step3.5": (_both("step3p5", "step3p5"), _both("step3p5", "step3p5")),
+    "ernie-4.5": (_both("ernie45", None), _both("ernie45", None)),
+    "granite-4": ({}, _both("granite4", None)),
+    "granite-3": ({}, _both("granite", None)),
+}
+"""Reasoning and tool parsers of a family, by engine: vLLM 0.28 to 0.32, SGLang 0.5.23 (2026-11)."""
 
 BY_TYPE: dict[str, Family] = {
-    "qwen3_5": _QWEN35,
-    "qwen3_5_moe": _QWEN35,
-    "deepseek_v3": Family("deepseek-v3", None, "think", "deepseek", _both("deepseek_r1", "deepseek-r1"), _DEEPSEEK),
-    "deepseek_v32": Family("deepseek-v3.2", None, "think", "dsml", _both("deepseek_v3", "deepseek-v3"), _DEEPSEEK_32),
+    "qwen3_5": Family("qwen3.5", True, "think", "qwen-xml"),
+    "qwen3_5_moe": Family("qwen3.5", True, "think", "qwen-xml"),
+    "deepseek_v3": Family("deepseek-v3", None, "think", "deepseek"),
+    "deepseek_v32": Family("deepseek-v3.2", None, "think", "dsml"),
     "deepseek_v2": Family("deepseek-v2", False),
-    "glm4_moe_lite": _GLM,
-    "glm_moe_dsa": _GLM,
-    "nemotron_h": Family(
-        "nemotron-3", None, "think", "qwen-xml", _both("nemotron_v3", "nemotron_3"), _both("qwen3_coder", "qwen3_coder")
-    ),
-    "hunyuan_v1_moe": Family(
-        "hunyuan-a13b", None, "think", None, _both("hunyuan_a13b", "hunyuan"), _both("hunyuan_a13b", "hunyuan")
-    ),
-    "step3_text": Family("step3", True, "think", None, _both("step3", "step3"), _both("step3", "step3")),
-    "step3p5": Family("step3.5", True, "think", None, _both("step3p5", "step3p5"), _both("step3p5", "step3p5")),
-    "ernie4_5_moe": Family("ernie-4.5", None, "think", None, _both("ernie45", None), _both("ernie45", None)),
-    "granitemoehybrid": Family("granite-4", None, None, None, {}, _both("granite4", None)),
-    "granite": Family("granite-3", None, None, None, {}, _both("granite", None)),
-}  # fmt: skip
+    "glm4_moe_lite": Family("glm-4.7", True, "think", "glm"),
+    "glm_moe_dsa": Family("glm-4.7", True, "think", "glm"),
+    "nemotron_h": Family("nemotron-3", None, "think", "qwen-xml"),
+    "hunyuan_v1_moe": Family("hunyuan-a13b", None, "think"),
+    "step3_text": Family("step3", True, "think"),
+    "step3p5": Family("step3.5", True, "think"),
+    "ernie4_5_moe": Family("ernie-4.5", None, "think"),
+    "granitemoehybrid": Family("granite-4"),
+    "granite": Family("granite-3"),
+    "glm4_moe": Family("glm-4.5", True, "think", "glm"),
+}
 """Families that a config's model_type tells more surely than a name does."""
 
 BY_TAGS = {
@@ -94,8 +126,12 @@ def choose_parsers(
     if thinks and reasoning is None and plugins:
         reasoning_why += f"; the model brings {plugins[0]}: take the name that it registers, with the plugin option"
     tools, tools_why = _tools(family, engine, template)
-    own = None if family is None else family.reasoning.get(engine)
+    own = _of_family(family)[0].get(engine)
     return Parsers(reasoning, reasoning_why, tools, tools_why, thinks, own)
+
+
+def _of_family(family: Family | None) -> tuple[dict[str, str], dict[str, str]]:
+    return BY_FAMILY.get(family.name, ({}, {})) if family is not None else ({}, {})
 
 
 def _seen(template: str | None) -> TemplateSeen | None:
@@ -121,7 +157,7 @@ def _thinks(
 def _reasoning(
     family: Family | None, engine: str, thinks: bool | None, why: str, template: str | None, seen: TemplateSeen | None
 ) -> tuple[str | None, str]:
-    parser = None if family is None else family.reasoning.get(engine)
+    parser = _of_family(family)[0].get(engine)
     tags = None if template is None else template_tags(template)
     if not thinks:
         fits = family is not None and (template is None or tags == family.tags)
@@ -141,7 +177,7 @@ def _reasoning(
 
 
 def _tools(family: Family | None, engine: str, template: str | None) -> tuple[str | None, str]:
-    own = None if family is None else family.tools.get(engine)
+    own = _of_family(family)[1].get(engine)
     if template is None:
         if family is None or own is None:
             return None, "left out: neither a template nor a family tells how calls are written"
