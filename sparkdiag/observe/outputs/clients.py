@@ -77,9 +77,9 @@ def observe_clients(piece: Piece) -> list[Fact]:
                 result = _result(match["why"] or match["why2"])
                 out.setdefault((None, result), _fact(piece, at, line, result, None))
             elif _UNTOLD.search(line):
-                untold = untold or _fact(piece, at, line, "refused", None)
+                untold = untold or _fact(piece, at, line, "failed", None)
         if not out and untold is not None:
-            out[None, "refused"] = untold
+            out[None, "failed"] = untold
     return [*out.values(), *(looked(piece, "reach", "tcp-api") if out else [])]
 
 
@@ -95,5 +95,7 @@ _RESULTS = (
 
 
 def _result(why: str) -> str:
-    """A failed connect without a reason was refused: that is by far the most frequent one."""
+    """How the connection failed; one that says nothing of it may have been refused, or filtered."""
+    if why.startswith("All connection attempts"):
+        return "failed"
     return next((result for pattern, result in _RESULTS if pattern.search(why)), "refused")
