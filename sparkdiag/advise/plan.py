@@ -15,7 +15,7 @@ from typing import Any
 
 from ..derive.expected_speed import DecodeSpeed, PrefillSpeed, decode_speed, prefill_speed
 from ..derive.model_size import ModelSize, model_size
-from .plan_inputs import ModelFolder
+from .plan_inputs import PlannedModel
 from .plan_launch import Launch, docker_launches, router, sparkrun_launches
 from .plan_memory import Fit, Wish, fit_model, fit_pair
 from .plan_parsers import Parsers, choose_parsers
@@ -50,7 +50,7 @@ class Smaller:
 class Plan:
     """The answer."""
 
-    model: ModelFolder
+    model: PlannedModel
     runtime: str
     nodes: int
     size: ModelSize
@@ -77,6 +77,7 @@ class Plan:
         """What --json prints."""
         shape = self.size.shape
         return {
+            "format": 1,
             "model": {
                 "name": self.model.name,
                 "family": shape.family or None,
@@ -126,7 +127,7 @@ def _rounded(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_plan(
-    model: ModelFolder,
+    model: PlannedModel,
     *,
     nodes: int = 1,
     runtime: str = "vllm",
@@ -160,14 +161,14 @@ def make_plan(
         decode=decode_speed(size, 1024),
         decode_full=decode_speed(size, fit.context),
         prefill=prefill_speed(size),
-        assumed=assumptions(model, size, fit, parsers, arrangement, link),
-        smoke=smoke_tests(model, size, parsers, arrangement, engine),
+        assumed=assumptions(model, size, fit, parsers, arrangement, runtime, link),
+        smoke=smoke_tests(model, size, fit, parsers, arrangement, engine),
         why_not=alternatives(model, size, fit, single, parsers, arrangement, engine),
         smaller=_smaller(model, size, wish),
     )
 
 
-def _sized(model: ModelFolder) -> ModelSize | None:
+def _sized(model: PlannedModel) -> ModelSize | None:
     index = dict(model.index)
     if not index and model.weights_bytes is not None:
         index = {"metadata": {"total_size": model.weights_bytes}}
@@ -175,7 +176,7 @@ def _sized(model: ModelFolder) -> ModelSize | None:
 
 
 def _written(
-    model: ModelFolder, size: ModelSize, fit: Fit, parsers: Parsers, runtime: str, arrangement: str, link: Nodes
+    model: PlannedModel, size: ModelSize, fit: Fit, parsers: Parsers, runtime: str, arrangement: str, link: Nodes
 ) -> tuple[list[Setting], list[Launch]]:
     """The settings and the launches, none where the model does not fit."""
     if arrangement == "none":
@@ -209,7 +210,7 @@ _FORMATS: Sequence[tuple[str, dict[str, Any]]] = (
 )
 
 
-def _smaller(model: ModelFolder, own: ModelSize, wish: Wish) -> tuple[Smaller, ...]:
+def _smaller(model: PlannedModel, own: ModelSize, wish: Wish) -> tuple[Smaller, ...]:
     """What the same model would weigh in formats well below its own."""
     out = []
     for name, quantization in _FORMATS:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import InputError
 
-__all__ = ["ModelFolder", "NoConfigError", "read_model"]
+__all__ = ["NoConfigError", "PlannedModel", "read_model"]
 
 MAX_FILE = 64 * 2**20
 """Bytes of one file: an index of the largest models has 10 MB."""
@@ -25,7 +25,7 @@ class NoConfigError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFolder:
+class PlannedModel:
     """What was read. A document that is not there is an empty mapping."""
 
     name: str
@@ -50,7 +50,7 @@ class ModelFolder:
     """Python files of the model that look like parsers."""
 
 
-def read_model(target: str, cache: str | None = None) -> ModelFolder:
+def read_model(target: str, cache: str | None = None) -> PlannedModel:
     """Read a target. NoConfigError where there is nothing to read, InputError where it cannot be read.
 
     `cache` is the hub folder of a Hugging Face cache, for targets like org/name.
@@ -70,17 +70,17 @@ def read_model(target: str, cache: str | None = None) -> ModelFolder:
         raise InputError("is no JSON object; a plan needs the model's config.json", place=file)
     alone = not os.path.isdir(path) and os.path.basename(path) != "config.json"
     if alone:
-        return ModelFolder(name=_named(config) or os.path.basename(path), repository=None, path=None, config=config)
+        return PlannedModel(name=_named(config) or os.path.basename(path), repository=None, path=None, config=config)
     return _folder(folder, config)
 
 
-def _folder(folder: str, config: Mapping[str, Any]) -> ModelFolder:
+def _folder(folder: str, config: Mapping[str, Any]) -> PlannedModel:
     repository = _repository(folder)
     names = sorted(os.listdir(folder))[:20_000]
     index = _document(os.path.join(folder, "model.safetensors.index.json")) or {}
     tokenizer_config = _document(os.path.join(folder, "tokenizer_config.json")) or {}
     weights = [name for name in names if name.endswith(_WEIGHTS)]
-    return ModelFolder(
+    return PlannedModel(
         name=repository or _named(config) or os.path.basename(folder) or "model",
         repository=repository,
         path=folder,

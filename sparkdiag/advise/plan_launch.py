@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .plan_inputs import ModelFolder
+from .plan_inputs import PlannedModel
 from .plan_settings import PORT, RAY_PORT, Nodes, Setting, model_word, short_name
 
 __all__ = ["Launch", "docker_launches", "router", "shell", "sparkrun_launches"]
@@ -28,7 +28,7 @@ class Launch:
 
 
 def docker_launches(
-    model: ModelFolder,
+    model: PlannedModel,
     engine: str,
     docker: Sequence[Setting],
     image: Setting,
@@ -64,7 +64,7 @@ def _run(
     return ["docker", "run", "-d", "--name", name, *words, *entry, *image.words(), *tail]
 
 
-def _serve(model: ModelFolder, engine: str, options: Sequence[Setting]) -> list[str]:
+def _serve(model: PlannedModel, engine: str, options: Sequence[Setting]) -> list[str]:
     """What follows the image: vLLM's has `vllm serve` as its entrypoint, SGLang's passes commands through."""
     words = [word for setting in options for word in setting.words()]
     if engine == "vllm":
@@ -73,13 +73,13 @@ def _serve(model: ModelFolder, engine: str, options: Sequence[Setting]) -> list[
     return ["python3", "-m", "sglang.launch_server", "--model-path", model_word(model), *words, *where]
 
 
-def _sglang(model: ModelFolder, options: Sequence[Setting], nodes: Nodes, rank: int) -> list[str]:
+def _sglang(model: PlannedModel, options: Sequence[Setting], nodes: Nodes, rank: int) -> list[str]:
     words = [word for setting in options for word in setting.words()]
     ranks = ["--nnodes", "2", "--node-rank", str(rank), "--dist-init-addr", f"{nodes.head}:20000"]
     return ["--model-path", model_word(model), *words, *ranks, "--host", "0.0.0.0", "--port", str(PORT)]
 
 
-def _ray(model: ModelFolder, options: Sequence[Setting], nodes: Nodes, rank: int) -> list[str]:
+def _ray(model: PlannedModel, options: Sequence[Setting], nodes: Nodes, rank: int) -> list[str]:
     """Ray in the foreground on the worker; on the head Ray, a wait for the second GPU, and the server."""
     if rank == 1:
         join = f"ray start --address={nodes.head}:{RAY_PORT} --node-ip-address={nodes.worker} --block"
@@ -159,7 +159,7 @@ def _begins(words: Sequence[str], at: int) -> bool:
 
 
 def sparkrun_launches(
-    model: ModelFolder, image: Setting, options: Sequence[Setting], *, hosts: Sequence[str], pair: bool
+    model: PlannedModel, image: Setting, options: Sequence[Setting], *, hosts: Sequence[str], pair: bool
 ) -> list[Launch]:
     """A recipe, and the command that runs it: on both hosts at once, or once for each."""
     name = short_name(model.name)
@@ -185,7 +185,7 @@ _KEYS = {
 """Options that stand under `defaults`, where -o can change them."""
 
 
-def _recipe(model: ModelFolder, image: Setting, options: Sequence[Setting], pair: bool) -> str:
+def _recipe(model: PlannedModel, image: Setting, options: Sequence[Setting], pair: bool) -> str:
     defaults = ["  host: 0.0.0.0", f"  port: {PORT}"]
     words = ["      {model}", "      --host {host}", "      --port {port}"]
     for setting in options:

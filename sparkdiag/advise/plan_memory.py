@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 from ..derive.memory import SPARK_TOTAL_GIB
 from ..derive.model_size import ModelSize
+from .memory_fit import BESIDE_HIGH_GIB, SPARE_GIB
 
 __all__ = ["CEILING", "FLOOR", "Fit", "Wish", "available_gib", "fit_model", "fit_pair"]
 
 GIB = 2**30
-HOST_GIB = 17.5
-"""Used beside the engine's share while serving: 72 measured, less 0.45 x 121 (field note A)."""
-MIN_AVAILABLE_GIB = 8.0
+HOST_GIB = BESIDE_HIGH_GIB
+"""Used beside the engine's share while serving, on a host in daily use (field note A)."""
+MIN_AVAILABLE_GIB = SPARE_GIB
 """MemAvailable to keep while serving (rule memory.utilization-too-high)."""
 FLOOR = 0.45
 """Field note A's share, known to be calm."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from ..derive.model_size import ModelSize
-from .plan_inputs import ModelFolder
+from .plan_inputs import PlannedModel
 from .plan_memory import CEILING, HOST_GIB, PAIR_LIMIT_GIB, PAIR_PROVEN_GIB, Fit, available_gib
 from .plan_parsers import Parsers
 from .plan_settings import PORT, Nodes
+
+SLOW_LOAD_GIB = 40
+"""Weights of which a start is long enough to look stuck."""
 
 __all__ = ["alternatives", "assumptions", "smoke_tests"]
 
 
 def assumptions(
-    model: ModelFolder, size: ModelSize, fit: Fit, parsers: Parsers, arrangement: str, link: Nodes | None
+    model: PlannedModel, size: ModelSize, fit: Fit, parsers: Parsers, arrangement: str, runtime: str, link: Nodes | None
 ) -> tuple[str, ...]:
     """What the files do not tell."""
     out = [
@@ -26,6 +29,8 @@ def assumptions(
         out.append("The config names no native context (max_position_embeddings): check the model card.")
     if model.repository is None and model.path is not None and not model.weights:
         out.append(f"The weights lie beside the config, in {model.path}: there are none now.")
+    if runtime == "sparkrun" and model.repository is None:
+        out.append("sparkrun fetches a model by org/name: put that where the recipe has a path.")
     if model.repository is None and model.path is None:
         out.append("Put the model's folder where /path/to/the/model stands.")
     if model.template is None:
@@ -44,7 +49,7 @@ def assumptions(
 
 
 def smoke_tests(
-    model: ModelFolder, size: ModelSize, parsers: Parsers, arrangement: str, engine: str
+    model: PlannedModel, size: ModelSize, fit: Fit, parsers: Parsers, arrangement: str, engine: str
 ) -> tuple[str, ...]:
     """What only a real request shows, the likeliest trouble first."""
     out: list[str] = []
@@ -84,6 +89,11 @@ def smoke_tests(
         out.append("Look for </think> in a reply's content: if it is there, a reasoning parser is missing.")
     if parsers.tools is not None:
         out.append("Let it make one tool call, and read tool_calls in the reply (output.tool-call-parser-wrong).")
+    if fit.weights_gib > SLOW_LOAD_GIB:
+        out.append(
+            f"Loading {fit.weights_gib:.0f} GiB takes {fit.weights_gib / 7.5:.0f} minutes or more (75 took 10) and is "
+            "not stuck while shards come (loading.slow-not-stuck); free the page cache before it if MemFree is low."
+        )
     out.append(f"sparkdiag http://NODE:{PORT} --tools does all of this, and names what is wrong.")
     if arrangement == "pair":
         out.append("Let one reply run to several thousand tokens: a stall in mid-reply shows only then.")
@@ -94,13 +104,13 @@ def smoke_tests(
     return tuple(out)
 
 
-def _byte_level(model: ModelFolder) -> bool:
+def _byte_level(model: PlannedModel) -> bool:
     named = model.tokenizer_config.get("tokenizer_class")
     return isinstance(named, str) and named.startswith("LlamaTokenizer") and model.decoder == "ByteLevel"
 
 
 def alternatives(
-    model: ModelFolder, size: ModelSize, fit: Fit, single: Fit, parsers: Parsers, arrangement: str, engine: str
+    model: PlannedModel, size: ModelSize, fit: Fit, single: Fit, parsers: Parsers, arrangement: str, engine: str
 ) -> tuple[tuple[str, str], ...]:
     """(what else could be done, why the plan does not)."""
     out: list[tuple[str, str]] = []
@@ -170,6 +180,13 @@ def alternatives(
         out.append((
             "--moe-backend emulation (note B§5)",
             "correct everywhere and about 60 times slower: only if a known question is answered wrong",
+        ))  # fmt: skip
+    if size.shape.mtp_layers and arrangement != "none":
+        out.append((
+            "speculation with the model's own MTP layers",
+            "measure without it first; then the gain is the mean accepted length, which content decides (0.19 "
+            "accepted on prose, 0.95 on code, note A), and the depth is the drafter's "
+            "(throughput.draft-depth-mismatch)",
         ))  # fmt: skip
     if parsers.reasoning is None:
         out.append(("--reasoning-parser", parsers.reasoning_why))

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ..derive.model_size import ModelSize
-from .plan_inputs import ModelFolder
+from .plan_inputs import PlannedModel
 from .plan_memory import CEILING, FLOOR, HOST_GIB, MIN_AVAILABLE_GIB, Fit
 from .plan_parsers import Parsers
 
@@ -62,17 +62,17 @@ def short_name(name: str) -> str:
     return short[:48].rstrip("-.") or "model"
 
 
-def served_as(model: ModelFolder) -> str:
+def served_as(model: PlannedModel) -> str:
     """The name by which clients ask for it."""
     return re.sub(r"[^\w.-]+", "-", model.name.rsplit("/", 1)[-1]).strip("-")[:80] or "model"
 
 
-def model_word(model: ModelFolder) -> str:
+def model_word(model: PlannedModel) -> str:
     """What the engine is told to load: the repository, or the folder as it is mounted."""
     return model.repository or f"/models/{served_as(model)}"
 
 
-def container_settings(model: ModelFolder, engine: str) -> list[Setting]:
+def container_settings(model: PlannedModel, engine: str) -> list[Setting]:
     """Options of docker run, without name and image."""
     root = "$HOME/.cache"
     out = [
@@ -124,7 +124,7 @@ def link_settings(nodes: Nodes, own: str, engine: str) -> list[Setting]:
 
 
 def engine_settings(
-    model: ModelFolder, size: ModelSize, fit: Fit, parsers: Parsers, engine: str, pair: bool
+    model: PlannedModel, size: ModelSize, fit: Fit, parsers: Parsers, engine: str, pair: bool
 ) -> list[Setting]:
     """Options of the server after its model, in the order in which they are shown."""
     vllm = engine == "vllm"
