@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -95,6 +96,22 @@ def test_without_hyperscan_large_texts_are_scanned_all_the_same(monkeypatch: pyt
     monkeypatch.setitem(__import__("sys").modules, "hyperscan", None)
     assert seen(Scanner(SIGNATURES).scan(text)[0]) == with_it
     assert [hit[0] for hit in with_it] == [200_000, 200_000]
+
+
+def test_several_threads_scan_at_a_time() -> None:
+    pytest.importorskip("hyperscan")
+    scanner = Scanner(SIGNATURES)
+    text = "an ordinary line\n" * 100_000 + "an abcd\n"
+    wanted, found = seen(scanner.scan(text, large=True)[0]), []
+    threads = [
+        threading.Thread(target=lambda: found.extend(seen(scanner.scan(text, large=True)[0]) for _ in range(10)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [wanted] * 40
 
 
 def test_beyond_the_exact_count_only_the_last_hit_is_given() -> None:

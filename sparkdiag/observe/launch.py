@@ -56,10 +56,11 @@ def _composed(command: str | None) -> bool:
     )
 
 
-def launch_fact(shown: Shown, piece: Piece) -> Launch:
-    """The fact of one launch, with its place in the piece."""
-    before = piece.text.split("\n", shown.line + 1)
-    words_there = before[shown.line].strip() if shown.line < len(before) else ""
+def launch_fact(shown: Shown, piece: Piece, line: str | None = None) -> Launch:
+    """The fact of one launch, with its place in the piece, and that line where it is at hand."""
+    if line is None:
+        before = piece.text.split("\n", shown.line + 1)
+        line = before[shown.line] if shown.line < len(before) else ""
     where = piece.where
     if where.container is None and shown.container:
         where = replace(where, container=shown.container)
@@ -76,7 +77,7 @@ def launch_fact(shown: Shown, piece: Piece) -> Launch:
         partial=shown.partial,
         where=where,
         order=piece.order + shown.line,
-        source=Source(piece.source, piece.first_line + shown.line, text=redact(words_there)[:500]),
+        source=Source(piece.source, piece.first_line + shown.line, text=redact(line.strip())[:500]),
     )
 
 

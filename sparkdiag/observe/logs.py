@@ -154,7 +154,7 @@ class LogReader:
             shown = args_of_line(hit.text)
             if shown is not None:
                 shown.line = hit.line
-                self._folds.launch(run, launch_fact(shown, piece))
+                self._folds.launch(run, launch_fact(shown, piece, hit.text))
                 self._folds.engine(piece, run, hit, shown.engine or "vllm", None)
 
 

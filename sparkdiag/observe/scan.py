@@ -80,7 +80,7 @@ class Scanner:
                 by_anchor.setdefault(anchor, []).append(number)
         self._anchors = tuple(sorted(by_anchor))
         self._owners = tuple(tuple(by_anchor[anchor]) for anchor in self._anchors)
-        self._database: Any = None
+        self._database: _Database | bool | None = None
 
     def scan(
         self, text: str, spent: Sequence[int] | None = None, *, large: bool | None = None
@@ -117,7 +117,7 @@ class Scanner:
                 if anchor in text:
                     yield anchor, owners
             return
-        for number in sorted(_ask(database, text.encode("utf-8", "surrogatepass"))):
+        for number in sorted(database.found(text.encode("utf-8", "surrogatepass"))):
             yield self._anchors[number], self._owners[number]
 
     def _collect(
@@ -218,14 +218,38 @@ class Scanner:
         low = at - MAX_LINE // 2
         return regex.search(text[low : min(end, low + MAX_LINE)])
 
-    def _compiled(self) -> Any:
+    def _compiled(self) -> _Database | None:
         """The database of all anchors; None where hyperscan can't be had."""
         if self._database is None:
             self._database = _compile(self._anchors) or False
-        return self._database or None
+        return self._database if isinstance(self._database, _Database) else None
 
 
-def _compile(anchors: Sequence[str]) -> Any:
+class _Database:
+    """Anchors as hyperscan holds them, with working space for as many threads as scan at a time."""
+
+    def __init__(self, compiled: Any, space: Any) -> None:
+        self._compiled = compiled
+        self._space = space
+        self._free: list[Any] = []
+
+    def found(self, data: bytes) -> set[int]:
+        """The numbers of the anchors that a text holds."""
+        out: set[int] = set()
+
+        def seen(number: int, _start: int, _end: int, _flags: int, _context: object) -> None:
+            out.add(number)
+
+        try:
+            space = self._free.pop()
+        except IndexError:
+            space = self._space.clone()
+        self._compiled.scan(data, match_event_handler=seen, scratch=space)
+        self._free.append(space)
+        return out
+
+
+def _compile(anchors: Sequence[str]) -> _Database | None:
     if not anchors:
         return None
     try:
@@ -242,20 +266,9 @@ def _compile(anchors: Sequence[str]) -> Any:
             flags=[flags] * len(anchors),
             literal=True,
         )
-        database.scratch = hyperscan.Scratch(database)
+        return _Database(database, hyperscan.Scratch(database))
     except hyperscan.error:
         return None
-    return database
-
-
-def _ask(database: Any, data: bytes) -> set[int]:
-    found: set[int] = set()
-
-    def seen(number: int, _start: int, _end: int, _flags: int, _context: object) -> None:
-        found.add(number)
-
-    database.scan(data, match_event_handler=seen)
-    return found
 
 
 _COUNTS = re.compile(r"\{\d*,?\d*\}|\(\?P<\w+>|\\d")
