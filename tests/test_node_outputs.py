@@ -269,6 +269,15 @@ def test_which_server_a_process_belongs_to(text: str, engine: str | None, role: 
     assert (engine_of(text), role_of(text)) == (engine, role)
 
 
+def test_processes_on_several_cards_hold_no_one_pool() -> None:
+    table = """|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |
+|    {}   N/A  N/A            1001      C   VLLM::EngineCore                          30000MiB |
+|    {}   N/A  N/A            1002      C   VLLM::EngineCore                          40000MiB |"""
+    for second, sizes in ((0, [29.3, 39.06]), (1, [None, None])):
+        found = only(facts(table.format(0, second), "nvidia-smi"), "process")
+        assert [fact.get("memory_gib") for fact in found] == sizes
+
+
 # -- containers -----------------------------------------------------------------------------------------------------
 
 

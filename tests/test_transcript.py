@@ -322,3 +322,8 @@ def test_the_output_of_a_known_command_needs_no_prompt() -> None:
 def test_a_container_in_the_background_prints_no_log() -> None:
     text = "$ docker run -d --name node img\na91c3bd5d0aa\n$ docker logs node\nbash: ray: command not found\n"
     assert kinds(text) == ["launch", "output", "log"]
+
+
+def test_a_key_that_a_report_sets_in_bold_is_that_key() -> None:
+    text = json.dumps(REPLY | {"usage": None}).replace('"content"', '"**content**"')
+    assert '"content": "Hi"' in only(text).text

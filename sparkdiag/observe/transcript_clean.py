@@ -23,6 +23,7 @@ _ENTITY = lazy(r"&(?:lt|gt|quot|apos|nbsp|amp|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _QUOTE = lazy(r" {0,3}>[ \t]?")
 _FENCE = lazy(r"\s{0,12}(?:`{3,}|~{3,})\s*(?P<language>[\w+#.-]*)[^`]*\Z")
 _TAG_LINE = lazy(r"\s*(?:</?(?:details|summary|pre|code|p|br|div|blockquote)(?: [^<>]{0,80})?/?>\s*)+\Z")
+_BOLD_WORD = lazy(r'"\*\*(\w{1,40})\*\*"')
 _CURL_SENT = lazy(r"> ?(?:$|[A-Z]+ \S+ HTTP/\d|[A-Za-z][A-Za-z-]{1,30}: )")
 _MAX_QUOTES = 8
 
@@ -52,6 +53,8 @@ def clean_text(text: str) -> Cleaned:
     lines = _unquote(lines)
     if "&" in text:
         lines = _unescape(lines)
+    if '"**' in text:  # a key that a report points at in bold: "**reasoning_content**"
+        lines = [_BOLD_WORD.sub(r'"\1"', line) for line in lines]
     lines = _unquote(_undent(lines))
     if '{"' in text:
         from .transcript_jsonlog import unwrap_json_lines

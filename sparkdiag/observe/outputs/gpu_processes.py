@@ -13,7 +13,8 @@ from .lines import number, place
 __all__ = ["compute_apps", "process_table"]
 
 _PROCESS = re.compile(
-    r"\|\s+\d+\s+(?:\S+\s+\S+\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]{1,3})\s+(?P<name>\S.*?)\s+(?P<memory>\d+)\s?MiB\s*\|"
+    r"\|\s+(?P<gpu>\d+)\s+(?:\S+\s+\S+\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]{1,3})\s+(?P<name>\S.*?)\s+"
+    r"(?P<memory>\d+)\s?MiB\s*\|"
 )
 _WITHOUT_MEMORY = re.compile(
     r"\|\s+\d+\s+(?:\S+\s+\S+\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]{1,3})\s+(?P<name>\S.*?)\s+N/A\s*\|"
@@ -21,12 +22,16 @@ _WITHOUT_MEMORY = re.compile(
 
 
 def process_table(piece: Piece, lines: list[str]) -> list[Fact]:
-    out: list[Fact] = []
-    for at, line in enumerate(lines):
-        match = _PROCESS.match(line) or _WITHOUT_MEMORY.match(line)
-        if match is not None:
-            out.append(_process(piece, at, line, int(match["pid"]), match["name"], match.groupdict().get("memory")))
-    return out
+    """A machine with several cards is no Spark: what their processes hold is of no one pool, and is left out."""
+    found = [(at, line, _PROCESS.match(line) or _WITHOUT_MEMORY.match(line)) for at, line in enumerate(lines)]
+    one_pool = len({match["gpu"] for _, _, match in found if match is not None and "gpu" in match.groupdict()}) < 2
+    return [
+        _process(
+            piece, at, line, int(match["pid"]), match["name"], match.groupdict().get("memory") if one_pool else None
+        )
+        for at, line, match in found
+        if match is not None
+    ]
 
 
 def _process(piece: Piece, at: int, line: str, pid: int | None, name: str, mib: str | None) -> ProcessSeen:
