@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sparkdiag.advise.bench import notes
 from sparkdiag.capture import Item
@@ -124,6 +126,63 @@ def test_steps_without_a_draft_count_as_steps() -> None:
     )
     assert (run.accepted_length, run.tokens_per_step, run.depth) == (3.0, 1.25, 4.0)
     assert any("Some steps had no draft" in note for note in notes(run))
+
+
+def test_a_chain_of_drafts_is_followed_to_its_second_token() -> None:
+    names = ("num_drafts", "num_draft_tokens", "num_accepted_tokens", "num_accepted_tokens_per_pos")
+
+    def sample(drafts: float, drafted: float, accepted: float, first: float, second: float, tokens: float) -> Item:
+        pairs = zip(names[:3], (drafts, drafted, accepted), strict=True)
+        lines = [f'vllm:spec_decode_{name}_total{{m="x"}} {value}' for name, value in pairs]
+        lines += [f'vllm:spec_decode_{names[3]}_total{{position="{n}"}} {v}' for n, v in enumerate((first, second))]
+        text = "\n".join([*lines, f"vllm:generation_tokens_total {tokens}", ""])
+        return Item(target="t1", probe="bench-metrics", status="ok", text=text)
+
+    before, after = sample(10, 40, 20, 8, 4, 500), sample(50, 200, 80, 40, 20, 601)
+    run = run_of(before, stream(41, usage=usage(101)), after)
+    assert (run.first_position, run.chain, run.drafted_steps) == (0.8, 0.5, 1.0)
+
+
+def test_usage_that_says_more_than_the_server_counts_is_told() -> None:
+    before, after = counters(vllm__generation_tokens_total=0), counters(vllm__generation_tokens_total=60)
+    # no gauge of running requests: whether others are served is not known, so nothing is said
+    assert not any("own counter" in note for note in notes(run_of(before, stream(50, usage=usage(150)), after)))
+    idle = {"vllm__num_requests_running": 0.0}
+    run = run_of(
+        counters(vllm__generation_tokens_total=0, **idle),
+        stream(50, each=3, usage=usage(150)),
+        counters(vllm__generation_tokens_total=60, **idle),
+    )
+    assert (run.tokens, run.counter_tokens) == (150, 60)
+    assert any("own counter 60" in note for note in notes(run))
+
+
+NUMBERS = ("NaN", "Inf", "-1", "0", "7", "1e300", "1e999")
+COUNTERS = ("generation_tokens_total", "spec_decode_num_drafts_total", "spec_decode_num_accepted_tokens_total")
+COUNTERS += ("spec_decode_num_draft_tokens_total", "num_requests_running")
+
+
+@given(
+    st.text(),
+    st.lists(st.tuples(st.integers(-5, 5000), st.floats(0, 1e4)), max_size=20),
+    st.lists(st.sampled_from(NUMBERS), min_size=10, max_size=10),
+    st.sampled_from([None, -3, 0, 5, "6", 10**18, 1.5, "x", True]),
+)
+def test_nothing_that_a_server_sends_breaks_the_sums(
+    text: str, chunks: list[tuple[int, float]], values: list[str], tokens: Any
+) -> None:
+    told = event({"content": text}, usage={"completion_tokens": tokens})
+    odd = [text, event({"content": text}), 'data: {"choices": 3, "usage": []}\n\n', told]
+    item = stream(3, text="\n".join(odd), chunks=tuple(sorted(chunks)))
+    samples = [
+        Item("t1", "bench-metrics", "ok", text="".join(f"vllm:{n} {v}\n" for n, v in zip(COUNTERS, some, strict=True)))
+        for some in (values[:5], values[5:])
+    ]
+    facts = bench_runs([samples[0], item, samples[1]], {}, 1000)
+    assert [fact.kind for fact in facts] == ["bench", "looked"]
+    for run in facts[:1]:
+        assert isinstance(run, BenchRun)
+        assert isinstance(notes(run), list)
 
 
 def test_sglang_s_settings_give_the_depth_of_its_drafts() -> None:

@@ -119,6 +119,11 @@ def notes(run: BenchRun) -> list[str]:
     out = []
     if run.counted_by == "metrics":
         out.append("The stream carries no usage; its tokens are what the server's own counter grew by.")
+    if run.tokens and run.counter_tokens and run.counted_by == "usage" and run.tokens > 1.1 * run.counter_tokens + 8:
+        out.append(
+            f"The reply's usage says {run.tokens} tokens, the server's own counter {run.counter_tokens}: if usage "
+            "counts too many, as it did in some builds with speculation, tok/s is too high by as much."
+        )
     if run.hidden_tokens:
         out.append(
             f"About {run.hidden_tokens} of {run.tokens} tokens left no text: thinking that the server does not show. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from typing import Any
 
 from ..capture import Item
@@ -121,9 +122,10 @@ def _sum(pattern: re.Pattern[str], text: str) -> float:
     total = 0.0
     for found in pattern.finditer(text):
         try:
-            total += float(found[1])
+            value = float(found[1])
         except ValueError:
             continue
+        total += value if isfinite(value) else 0.0
     return total
 
 

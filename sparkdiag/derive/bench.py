@@ -13,6 +13,7 @@ __all__ = ["bench_compared"]
 ENOUGH = 32
 """Tokens below which a speed is held against nothing."""
 _RATIO = 1.5
+_NEARLY = 0.8
 _APART = 0.15
 """Acceptance differs between workloads where it does by this factor, and by so much."""
 
@@ -35,6 +36,8 @@ def _compared(runs: Sequence[BenchRun], facts: Sequence[Fact]) -> BenchCompared:
     low, high = (rates[0], rates[-1]) if rates else ((None, None), (None, None))
     depths = [run.depth for run in runs if run.depth]
     firsts = [run.first_position for run in runs if run.first_position is not None and _sound(run)]
+    drafting = [run.drafted_steps for run in runs if run.drafted_steps is not None]
+    chains = [run.chain for run in runs if run.chain is not None and _sound(run)]
     steps = max((run.steps_per_s for run in runs if run.steps_per_s and not run.others and not run.whole), default=None)
     told = [run.accepted_by for run in runs if run.accepted_by is not None]
     roof = next((fact for fact in facts if isinstance(fact, Roofline) and fact.where.joins(runs[0].where)), None)
@@ -52,12 +55,14 @@ def _compared(runs: Sequence[BenchRun], facts: Sequence[Fact]) -> BenchCompared:
         highest=None if high[1] is None else high[1].workload,
         highest_acceptance=high[0],
         first_position=max(firsts, default=None),
+        chain=max(chains, default=None) if len(chains) > 1 else None,
         acceptance_differs=(
             high[0] >= _RATIO * low[0] and high[0] - low[0] >= _APART
             if low[0] is not None and high[0] is not None and len(rates) > 1
             else None
         ),
         depth=round(max(depths)) if depths else None,
+        drafts_always=min(drafting) >= _NEARLY if drafting else None,
         steps_per_s=steps,
         ceiling_steps_per_s=ceiling,
         share=round(steps / ceiling, 3) if steps and ceiling else None,

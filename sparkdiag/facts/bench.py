@@ -60,12 +60,18 @@ class BenchRun(Fact):
     steps_per_s: float | None = None
     """tokens_per_s / tokens_per_step."""
     drafted: float | None = None
+    drafted_steps: float | None = None
+    """Share of the steps that had a draft, 0 to 1: a model drafts in each, a lookup only where it finds something."""
     depth: float | None = None
     """Tokens drafted in a step."""
     acceptance: float | None = None
     """Accepted over drafted tokens, 0 to 1."""
     first_position: float | None = None
     """Of the first drafted position, how many are accepted, 0 to 1."""
+    chain: float | None = None
+    """Of the drafts whose first position is accepted, how many have the second accepted as well, 0 to 1."""
+    counter_tokens: int | None = None
+    """What the server's own counter of generated tokens grew by, where nobody else is seen to be served."""
     others: bool | None = None
     """Others were served at the same time; None where that cannot be seen."""
 
@@ -90,10 +96,14 @@ class BenchCompared(Fact):
     highest_acceptance: float | None = None
     first_position: float | None = None
     """The best acceptance that the first drafted position has in any workload."""
+    chain: float | None = None
+    """The best that any workload has: second position accepted after the first."""
     acceptance_differs: bool | None = None
     """The highest is at least half as much again as the lowest, and 0.15 more."""
     depth: int | None = None
     """Tokens drafted in a step, as the counters show it."""
+    drafts_always: bool | None = None
+    """Nearly every step had a draft, on every workload."""
     steps_per_s: float | None = None
     """Of the workload with the most of them: what one step costs without a grammar or a disturbance."""
     ceiling_steps_per_s: float | None = None

@@ -28,7 +28,8 @@ class MetricsSample(Fact):
     draft_tokens: float | None = None
     accepted_tokens: float | None = None
     accepted_first: float | None = None
-    """Of these, at the first drafted position."""
+    accepted_second: float | None = None
+    """Of these, at the first and at the second drafted position."""
     verify_calls: float | None = None
     """SGLang: steps that verified drafts."""
     acceptance_length: float | None = None

@@ -24,11 +24,14 @@ __all__ = ["RUN", "bench_runs"]
 RUN = "bench"
 METRICS = ("bench-metrics", "metrics", "metrics-again")
 WARM_UP = "warm-up"
+MOST_TOKENS = 10_000_000
 
 _CHARS_PER_TOKEN = {"prose": 2.2, "code": 1.7}
 """Below this, so few characters came for the counted tokens that some left none. English prose has 4 and more."""
 _FEWEST_CHARS = 1.5
 _USUAL_CHARS = 4.0
+_CHAINS = 10
+"""Drafts whose first token was accepted, below which the second one's share is chance."""
 _QUICKEST = 0.002
 """Seconds between arrivals, on average. Text that comes faster was held back on the way, not generated then: a GB10's
 step takes longer."""
@@ -43,6 +46,7 @@ class _Counted:
     drafted: float | None = None
     accepted: float | None = None
     first: float | None = None
+    second: float | None = None
     verify_calls: float | None = None
     gauge: float | None = None
     others: bool | None = None
@@ -93,6 +97,7 @@ def _counted(before: MetricsSample | None, after: MetricsSample | None) -> _Coun
         drafted=grown("draft_tokens"),
         accepted=grown("accepted_tokens"),
         first=grown("accepted_first"),
+        second=grown("accepted_second"),
         verify_calls=grown("verify_calls"),
         gauge=gauge if gauge and gauge >= 1 else None,
         others=None if after.running is None else bool(after.running) and bool(before.running),
@@ -121,10 +126,12 @@ def _run(item: Item, counted: _Counted, where: Where, order: int) -> BenchRun:
     moments = arrivals(item.text, item.chunks)
     usage = mapping(reply.get("usage"))
     tokens, counted_by = number(usage.get("completion_tokens")), "usage"
+    if tokens is not None and not 0 <= tokens < MOST_TOKENS:
+        tokens = None  # what no reply can have
     if tokens is None and cut is not None and moments:
         tokens = moments[-1].tokens
     if tokens is None and counted.tokens and not counted.others:
-        tokens, counted_by = int(counted.tokens), "metrics"
+        tokens, counted_by = int(min(counted.tokens, MOST_TOKENS)), "metrics"
     surplus = counted.tokens is not None and tokens is not None and counted.tokens > 1.1 * tokens + 8
     chars = (chat.answer_chars + _call_chars(reply)) if chat is not None else 0
     thought = (chat.reasoning_chars or 0) if chat is not None else 0
@@ -142,6 +149,7 @@ def _run(item: Item, counted: _Counted, where: Where, order: int) -> BenchRun:
         cached_tokens=number(mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
         max_tokens=asked.max_tokens,
         tokens=tokens,
+        counter_tokens=int(counted.tokens) if counted.tokens is not None and counted.others is False else None,
         counted_by=None if tokens is None else counted_by,
         text_chars=chars,
         thought_share=round(thought / chars, 2) if chars else None,
@@ -235,13 +243,16 @@ def _by_counters(counted: _Counted, tokens: int | None) -> dict[str, Any]:
     accepted, drafts = counted.accepted or 0.0, counted.drafts
     length = 1 + accepted / drafts if drafts else None
     per_step = length
+    drafted_steps = None
     if tokens and not counted.others and counted.tokens is not None and counted.tokens <= 1.1 * tokens + 8:
         steps = max(tokens - 1 - accepted, drafts or 0.0, 1.0)
         per_step = max(1.0, (tokens - 1) / steps)
+        drafted_steps = None if drafts is None else round(drafts / steps, 2)
     out: dict[str, Any] = {
         "accepted_length": None if length is None else round(length, 3),
         "accepted_by": "counters",
         "tokens_per_step": None if per_step is None else round(per_step, 3),
+        "drafted_steps": drafted_steps,
     }
     if counted.drafted:
         out["drafted"] = counted.drafted
@@ -249,6 +260,8 @@ def _by_counters(counted: _Counted, tokens: int | None) -> dict[str, Any]:
     if drafts:
         out["depth"] = round(counted.drafted / drafts, 2) if counted.drafted else None
         out["first_position"] = round(counted.first / drafts, 4) if counted.first is not None else None
+        if counted.second is not None and counted.first and counted.first >= _CHAINS:
+            out["chain"] = round(counted.second / counted.first, 4)
     return out
 
 

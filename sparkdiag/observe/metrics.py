@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from ..facts import Fact, Source, Where
 from ..facts.engine import EngineSeen
@@ -35,12 +36,13 @@ _LARGEST = {
 }
 
 _PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
+_POSITIONS = {"0": "accepted_first", "1": "accepted_second"}
 
 MAX_LINES = 200_000
 
 
 def read_samples(text: str) -> Iterator[tuple[int, str, dict[str, str], float]]:
-    """(line, name, labels, value) of each sample line; anything else is passed over."""
+    """(line, name, labels, value) of each sample line; anything else, and what is no number, is passed over."""
     for number, line in enumerate(text.split("\n", MAX_LINES), 1):
         if not line or line[0] == "#":
             continue
@@ -50,6 +52,8 @@ def read_samples(text: str) -> Iterator[tuple[int, str, dict[str, str], float]]:
         try:
             value = float(match["value"])
         except ValueError:
+            continue
+        if not isfinite(value):
             continue
         yield number, match["name"], dict(_LABEL.findall(match["labels"] or "")), value
 
@@ -81,8 +85,8 @@ def observe_metrics(
             sums[largest[name]] = max(sums.get(largest[name], 0.0), value)
         elif name == "vllm:cache_config_info":
             cache.update(labels)
-        elif name == _PER_POSITION and labels.get("position") == "0":
-            sums["accepted_first"] = sums.get("accepted_first", 0.0) + value
+        elif name == _PER_POSITION and (position := _POSITIONS.get(labels.get("position", ""))):
+            sums[position] = sums.get(position, 0.0) + value
     if engine is None:
         return []
     drafts, accepted, drafted = sums.get("drafts"), sums.get("accepted_tokens"), sums.get("draft_tokens")
@@ -102,6 +106,7 @@ def observe_metrics(
         draft_tokens=drafted,
         accepted_tokens=accepted,
         accepted_first=sums.get("accepted_first"),
+        accepted_second=sums.get("accepted_second"),
         verify_calls=sums.get("verify_calls"),
         acceptance_length=None if length is None else round(length, 3),
         draft_acceptance=round(accepted / drafted, 4) if drafted and accepted is not None else None,
