@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 import pytest
@@ -14,6 +15,7 @@ from sparkdiag.facts.piece import Piece
 from sparkdiag.observe.logs import LogReader, observe_log, observe_logs
 from sparkdiag.observe.logs_stream import STRETCH, stretches
 from sparkdiag.observe.scan import MAX_EXACT
+from sparkdiag.observe.scan_anchors import Anchors
 from sparkdiag.observe.transcript import read_text
 
 SIGNATURES = (
@@ -288,7 +290,7 @@ def test_where_a_log_is_cut_into_stretches_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, stretch: int, size: int
 ) -> None:
     monkeypatch.setattr("sparkdiag.observe.logs_stream.STRETCH", stretch)
-    monkeypatch.setattr("sparkdiag.observe.scan._LARGE", 0)
+    monkeypatch.setattr("sparkdiag.observe.scan_anchors._LARGE", 0)
     texts = list(stretches(chunks(START + READY + FAILS, size)))
     assert "".join(texts) == START + READY + FAILS
     assert all(text.endswith("\n") for text in texts[:-1])
@@ -296,6 +298,35 @@ def test_where_a_log_is_cut_into_stretches_changes_nothing(
     reader.read_stretches(texts, Piece("log", "", "big.log"))
     whole = observe_log(Piece("log", START + READY + FAILS, "big.log"), SIGNATURES)
     assert [fact.to_dict() for fact in reader.facts()] == [fact.to_dict() for fact in whole]
+
+
+def test_a_long_log_gives_the_same_with_and_without_hyperscan(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("hyperscan")
+    busy = "[2026-09-01 12:00:00] No available memory\n[2026-09-01 12:00:00] an ordinary line\n" * 60
+    text = START + busy + READY + busy + START + FAILS + busy + "[2026-09-01 13:00:00] No available memory\n" + READY
+    for module, name, value in (("logs_stream", "STRETCH", 2000), ("logs", "_LONG", 3), ("scan", "MAX_EXACT", 10)):
+        monkeypatch.setattr(f"sparkdiag.observe.{module}.{name}", value)
+    monkeypatch.setattr("sparkdiag.observe.scan_anchors._LARGE", 0)
+    worn, told = set[frozenset[int]](), []
+    held = Anchors.held
+
+    def noted(self: Anchors, text: str, *, large: bool | None = None, known: frozenset[int] = NONE) -> tuple[int, ...]:
+        worn.add(known)
+        return held(self, text, large=large, known=known)
+
+    monkeypatch.setattr(Anchors, "held", noted)
+    for without in (False, True):
+        monkeypatch.setattr("sparkdiag.observe.scan._CACHE", {})
+        if without:
+            monkeypatch.setitem(sys.modules, "hyperscan", None)
+        reader = LogReader(SIGNATURES)
+        reader.read_stretches(stretches(chunks(text, 500)), Piece("log", "", "big.log"))
+        told.append([fact.to_dict() for fact in reader.facts()])
+    assert told[0] == told[1] != []
+    assert len(worn) == 2, "the line that stands everywhere is looked for no more"
+
+
+NONE: frozenset[int] = frozenset()
 
 
 @pytest.mark.parametrize(

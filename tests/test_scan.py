@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from sparkdiag.infer import shipped
 from sparkdiag.infer.ordinary import LINES, common_anchors
 from sparkdiag.observe.logs_markers import SIGNATURES as MARKS
 from sparkdiag.observe.scan import MAX_EXACT, MAX_LINE, Hit, Scanner, applies, scanner_for
+from sparkdiag.observe.scan_anchors import ahead
 from sparkdiag.observe.tracebacks import EXCEPTION
 from tests.corpus import logs, rule_fixtures
 
@@ -112,6 +114,35 @@ def test_several_threads_scan_at_a_time() -> None:
     for thread in threads:
         thread.join()
     assert found == [wanted] * 40
+
+
+def test_texts_are_looked_at_ahead_in_order_and_the_thread_ends() -> None:
+    before = threading.active_count()
+    found = list(ahead((str(n) for n in range(50)), lambda text: (int(text),)))
+    assert found == [(str(n), (n,)) for n in range(50)]
+    assert list(ahead([], lambda text: ())) == []
+    some = ahead(("a", "b", "c"), lambda text: (1,))
+    assert next(some) == ("a", (1,))
+    some.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before
+
+
+def test_what_goes_wrong_ahead_comes_out_where_it_is_waited_for() -> None:
+    def texts() -> Iterator[str]:
+        yield "a"
+        yield "b"
+        raise OSError("the disk is gone")
+
+    def refuse(text: str) -> tuple[int, ...]:
+        raise ValueError(text)
+
+    before = threading.active_count()
+    seen_before = []
+    with pytest.raises(OSError, match="the disk is gone"):
+        seen_before.extend(ahead(texts(), lambda text: ()))
+    with pytest.raises(ValueError, match="a"):
+        list(ahead(("a", "b"), refuse))
+    assert threading.active_count() == before
 
 
 def test_beyond_the_exact_count_only_the_last_hit_is_given() -> None:

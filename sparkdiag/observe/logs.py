@@ -7,7 +7,7 @@ joining.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..facts import Fact, Signature
@@ -18,6 +18,7 @@ from .logs_markers import MARKERS, SIGNATURES, Marker, is_echoed, is_spoken_code
 from .logs_runs import Run, Streams
 from .prefixes import LogLine, parse_line
 from .scan import LOG_LIKE, Hit, Scanner, scanner_for
+from .scan_anchors import ahead
 from .tracebacks import EXCEPTION, EXCEPTION_ID, read_exception
 from .transcript_kinds import looks_logged
 
@@ -27,6 +28,8 @@ _MAX_SHOWN = 200_000
 """Lines that are remembered to know them again in another piece."""
 
 _OWN = (*SIGNATURES, EXCEPTION)
+_LONG = 40
+"""Stretches after which a log is a long one: what most of its lines say has been seen often."""
 _LOOK_BACK = 80
 """Lines back to the prefix that a line without one continues."""
 
@@ -55,6 +58,8 @@ class LogReader:
         self._spent: dict[str, list[int]] = {}
         self._lines = 0
         """Lines of the text that was scanned last."""
+        self._worn: frozenset[int] = frozenset()
+        """Anchors of a long log that need not be looked for any more: most of its lines hold them."""
         self._shown: set[int] = set()
         """Lines with a time that earlier pieces showed, as hashes."""
 
@@ -73,25 +78,38 @@ class LogReader:
         """
         earlier, new = frozenset(self._shown), set[int]()
         line = 0
-        for text in texts:
+        for number, (text, held) in enumerate(self._looked_at(texts, self._scanner(piece.kind))):
             stretch = replace(piece, text=text, first_line=piece.first_line + line, order=piece.order + line)
-            shown = self._read(stretch, earlier)
+            shown = self._read(stretch, earlier, held)
             line += self._lines
+            spent = self._spent.get(piece.kind)
+            if number == _LONG and held is not None and spent is not None:
+                self._worn = self._scanner(piece.kind).worn(held, spent)
             if len(new) < _MAX_SHOWN:
                 new |= shown
         self._shown |= new
 
-    def _read(self, piece: Piece, earlier: frozenset[int]) -> set[int]:
-        """Read a piece but for the lines that are known; gives the lines with a time that it shows."""
-        scanner = self._scanners.get(piece.kind)
+    def _looked_at(self, texts: Iterable[str], scanner: Scanner) -> Iterator[tuple[str, tuple[int, ...] | None]]:
+        """Each text with the anchors that it holds, where hyperscan finds them."""
+        self._worn = frozenset()
+        if scanner.anchors.database() is None:
+            return ((text, None) for text in texts)
+        return ahead(texts, lambda text: scanner.anchors.held(text, known=self._worn))
+
+    def _scanner(self, kind: str) -> Scanner:
+        scanner = self._scanners.get(kind)
         if scanner is None:
-            own = piece.kind in LOG_LIKE
-            scanner = scanner_for((*self._signatures, *_OWN) if own else self._signatures, piece.kind)
-            self._scanners[piece.kind] = scanner
+            signatures = (*self._signatures, *_OWN) if kind in LOG_LIKE else self._signatures
+            scanner = self._scanners[kind] = scanner_for(signatures, kind)
+        return scanner
+
+    def _read(self, piece: Piece, earlier: frozenset[int], held: tuple[int, ...] | None = None) -> set[int]:
+        """Read a piece but for the lines that are known; gives the lines with a time that it shows."""
+        scanner = self._scanner(piece.kind)
         if not scanner.signatures or not piece.text:
             return set()
         new: set[int] = set()
-        for group in _by_line(self._hits(scanner, piece)):
+        for group in _by_line(self._hits(scanner, piece, held)):
             line = parse_line(group[0].text)
             if line.time is not None:
                 seen = hash(group[0].text)
@@ -101,13 +119,13 @@ class LogReader:
             self._line(piece, scanner, group, line)
         return new if len(self._shown) < _MAX_SHOWN else set()
 
-    def _hits(self, scanner: Scanner, piece: Piece) -> Iterable[Hit]:
+    def _hits(self, scanner: Scanner, piece: Piece, held: tuple[int, ...] | None) -> Iterable[Hit]:
         """The scanner's hits; once a signature was seen often enough, the last of each stretch is enough."""
         spent = self._spent.setdefault(piece.kind, [0] * len(scanner.signatures))
-        hits, self._lines = scanner.scan(piece.text, spent)
+        hits, self._lines = scanner.scan(piece.text, spent, held=held)
         if any(h.skipped for h in hits) and any(_banner(scanner.signatures[h.signature]) for h in hits):
             spent[:] = [0] * len(spent)  # a new run counts anew
-            hits, self._lines = scanner.scan(piece.text, spent)
+            hits, self._lines = scanner.scan(piece.text, spent, held=held)
         for hit in hits:
             spent[hit.signature] += 1
         return hits

@@ -7,11 +7,11 @@ an anchor. Only those are then looked up by `str.find`, so that both ways give t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..facts import Signature
 from ..records import dataclass
+from .scan_anchors import Anchors
 
 __all__ = ["MAX_EXACT", "MAX_LINE", "Hit", "Scanner", "applies", "scanner_for"]
 
@@ -20,9 +20,6 @@ MAX_LINE = 4096
 
 MAX_EXACT = 1000
 """Hits of one signature that are all given; beyond, only the last of each stretch is."""
-
-_LARGE = 256 * 1024
-"""Characters from which compiling a database pays."""
 
 _KEPT = 64 * 1024
 """Characters of a hit line that are kept."""
@@ -78,28 +75,38 @@ class Scanner:
         for number, signature in enumerate(self.signatures):
             for anchor in signature.anchors:
                 by_anchor.setdefault(anchor, []).append(number)
-        self._anchors = tuple(sorted(by_anchor))
-        self._owners = tuple(tuple(by_anchor[anchor]) for anchor in self._anchors)
-        self._database: _Database | bool | None = None
+        self.anchors = Anchors(sorted(by_anchor))
+        self._owners = tuple(tuple(by_anchor[anchor]) for anchor in self.anchors.literals)
+
+    def worn(self, held: Iterable[int], spent: Sequence[int]) -> frozenset[int]:
+        """Those of these anchors of which only the last of a text matters: all their signatures were seen often."""
+        return frozenset(n for n in held if all(spent[owner] >= MAX_EXACT for owner in self._owners[n]))
 
     def scan(
-        self, text: str, spent: Sequence[int] | None = None, *, large: bool | None = None
+        self,
+        text: str,
+        spent: Sequence[int] | None = None,
+        *,
+        held: Iterable[int] | None = None,
+        large: bool | None = None,
     ) -> tuple[list[Hit], int]:
         """(all hits in the order of lines, then of signatures; how many lines the text ends).
 
         `spent` holds how many hits each signature had before: beyond MAX_EXACT in all, only the last one in this text
-        is given. `large` overrides whether hyperscan is asked.
+        is given. `held` holds the numbers of the anchors that the text has, and perhaps more, where that is known;
+        `large` overrides whether hyperscan is asked.
         """
         found: dict[tuple[int, int], re.Match[str] | None] = {}
         cut: set[int] = set()
-        present = tuple(self._present(text, large))
+        numbers = self.anchors.held(text, large=large) if held is None else held
+        present = [(self.anchors.literals[number], self._owners[number]) for number in numbers]
         for anchor, owners in present:
             cut |= self._collect(text, anchor, owners, spent, found)
         hits = [(start, owner, match, False) for (start, owner), match in found.items() if match is not None]
         hits.sort(key=_place)
         if cut and spent is not None:
-            held = {owner: [anchor for anchor, owners in present if owner in owners] for owner in cut}
-            hits = self._shortened(text, hits, held, spent)
+            by_owner = {owner: [anchor for anchor, owners in present if owner in owners] for owner in cut}
+            hits = self._shortened(text, hits, by_owner, spent)
         out: list[Hit] = []
         number = position = 0
         for start, owner, match, skipped in hits:
@@ -108,17 +115,6 @@ class Scanner:
             end = min(_line_end(text, start), start + _KEPT)
             out.append(Hit(number, start, text[start:end], owner, match, skipped))
         return out, number + text.count("\n", position)
-
-    def _present(self, text: str, large: bool | None) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """The anchors that a text holds, with the signatures that each belongs to."""
-        database = self._compiled() if (len(text) >= _LARGE if large is None else large) else None
-        if database is None:
-            for anchor, owners in zip(self._anchors, self._owners, strict=True):
-                if anchor in text:
-                    yield anchor, owners
-            return
-        for number in sorted(database.found(text.encode("utf-8", "surrogatepass"))):
-            yield self._anchors[number], self._owners[number]
 
     def _collect(
         self,
@@ -217,58 +213,6 @@ class Scanner:
             return regex.search(text[start : min(end, start + MAX_LINE)])
         low = at - MAX_LINE // 2
         return regex.search(text[low : min(end, low + MAX_LINE)])
-
-    def _compiled(self) -> _Database | None:
-        """The database of all anchors; None where hyperscan can't be had."""
-        if self._database is None:
-            self._database = _compile(self._anchors) or False
-        return self._database if isinstance(self._database, _Database) else None
-
-
-class _Database:
-    """Anchors as hyperscan holds them, with working space for as many threads as scan at a time."""
-
-    def __init__(self, compiled: Any, space: Any) -> None:
-        self._compiled = compiled
-        self._space = space
-        self._free: list[Any] = []
-
-    def found(self, data: bytes) -> set[int]:
-        """The numbers of the anchors that a text holds."""
-        out: set[int] = set()
-
-        def seen(number: int, _start: int, _end: int, _flags: int, _context: object) -> None:
-            out.add(number)
-
-        try:
-            space = self._free.pop()
-        except IndexError:
-            space = self._space.clone()
-        self._compiled.scan(data, match_event_handler=seen, scratch=space)
-        self._free.append(space)
-        return out
-
-
-def _compile(anchors: Sequence[str]) -> _Database | None:
-    if not anchors:
-        return None
-    try:
-        import hyperscan
-    except ImportError:
-        return None
-    try:
-        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        flags = hyperscan.HS_FLAG_SINGLEMATCH
-        database.compile(
-            expressions=[anchor.encode() for anchor in anchors],
-            ids=list(range(len(anchors))),
-            elements=len(anchors),
-            flags=[flags] * len(anchors),
-            literal=True,
-        )
-        return _Database(database, hyperscan.Scratch(database))
-    except hyperscan.error:
-        return None
 
 
 _COUNTS = re.compile(r"\{\d*,?\d*\}|\(\?P<\w+>|\\d")
