@@ -168,6 +168,11 @@ def test_depth_against_the_block(depth: int, block: int, anchor: bool | None, be
     assert values(fact, "depth", "beyond_block", "agrees", "windows") == (depth, beyond, agrees, 0)
 
 
+def test_a_window_that_reaches_back_over_idle_time_tells_no_steps() -> None:
+    fact, _ = drafting([window(1, 21.9, 4.28, 0.73)])
+    assert values(fact, "acceptance", "steps_per_s", "best_steps_per_s") == (0.219, None, None)
+
+
 def test_windows_that_differ_and_steps() -> None:
     fact, _ = drafting([window(1, 13.1, 1.92, 10.9), window(10, 51.5, 4.61, 36.9)])
     assert values(fact, "lowest", "highest", "varies", "depth") == (0.131, 0.515, True, 3)

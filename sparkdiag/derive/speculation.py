@@ -14,6 +14,9 @@ _WINDOWS = ("spec-window", "sglang-decode", "bench-acceptance")
 _VARIES = 2.0
 _ENOUGH = 20
 """Drafted tokens below which a window says little."""
+_LONGEST = 20.0
+"""Seconds. vLLM sums up every ten; a longer window reaches back over the time without requests, and its rates say
+nothing of the steps."""
 
 
 def drafting(facts: Sequence[Fact]) -> list[Fact]:
@@ -142,7 +145,7 @@ def _steps(window: Fact, facts: Sequence[Fact]) -> float | None:
     if window.kind == "bench":
         return _number(window, "steps_per_s") if window.get("workload") != "structured" else None
     length, accepted = _number(window, "length"), _number(window, "accepted_tps")
-    if length is None:
+    if length is None or (_number(window, "accepted") or 0.0) > _LONGEST * (accepted or float("inf")):
         return None
     beside = [
         f
