@@ -32,9 +32,9 @@ def test_help_and_wrong_usage() -> None:
     done = run("--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: sparkdiag TARGET...")
-    done = run("lint", "x")
+    done = run("watch", "x")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("sparkdiag: the verb lint is not built yet")
+    assert done.stderr.startswith("sparkdiag: the verb watch is not built yet")
 
 
 def test_a_closed_pipe_is_quiet() -> None:
