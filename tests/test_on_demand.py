@@ -25,7 +25,7 @@ def test_every_fixture_comes_out_as_with_all_rules_at_hand() -> None:
     for case in cases():
         told, lazily = infer(case.facts, book, whole), infer(case.facts, shipped(), OnDemand("python", shipped()))
         assert lazily.result == told.result
-        assert lazily.diagnoses == told.diagnoses == case.report.diagnoses
+        assert lazily.diagnoses == told.diagnoses == case.inference.diagnoses
         assert lazily.suppressed == told.suppressed
         assert lazily.next_probes == told.next_probes
         assert lazily.signs == told.signs
