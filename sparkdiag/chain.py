@@ -28,6 +28,7 @@ _OTHER: dict[str, str | None] = {
     "node.nic-pcie-lockup": "power and network",
     "node.gpu-low-power": "power and network",
     "node.driver-hangs": "container",  # nothing in one gets at the GPU
+    "node.driver-mismatch": "container",
     "crossnode.link-port-down": "power and network",
     "crossnode.rdma-port-pairing": "power and network",
     "crossnode.nccl-transport": "power and network",
