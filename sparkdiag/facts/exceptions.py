@@ -18,6 +18,8 @@ class ExceptionSeen(Fact):
     message: str = ""
     frames: tuple[str, ...] = ()
     """Outermost first, each `file.py:function`, as far as the log shows them right before the exception."""
+    raised_in: str | None = None
+    """The innermost of them, with its path from the package on: vllm/engine/arg_utils.py:create_engine_config."""
     process: str | None = None
     phase: str | None = None
     level: str | None = None

@@ -141,6 +141,7 @@ class Folds:
             type=raised.type,
             message=redact(raised.message),
             frames=raised.frames,
+            raised_in=raised.raised_in,
             process=line.process,
             phase=run.phase_of(line),
             level=line.level,

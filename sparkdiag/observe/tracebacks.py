@@ -54,6 +54,8 @@ _RELAYS = words_of(
     "EngineDeadError BrokenPipeError CancelledError KeyboardInterrupt SystemExit ConnectionResetError EOFError"
 )
 MAX_FRAMES = 40
+MAX_PARTS = 5
+"""Parts of a frame's path that are kept where its package cannot be told."""
 _LOOK_BACK = 120
 
 
@@ -64,6 +66,7 @@ class Raised:
     type: str
     message: str
     frames: tuple[str, ...]
+    raised_in: str | None
     cause: bool
     relays: bool
 
@@ -78,18 +81,29 @@ def read_exception(text: str, start: int, message: str) -> Raised | None:
     if name in _BARE:
         return None
     short = name.rsplit(".", 1)[-1]
+    frames = _frames(text, start)
     return Raised(
         type=name,
         message=" ".join((words + _more(text, start, words)).split())[:1000],
-        frames=_frames(text, start),
+        frames=tuple(f"{file.rsplit('/', 1)[-1]}:{function}" for file, function in frames),
+        raised_in=_within(*frames[-1]) if frames else None,
         cause=_next_is_chain(text, start),
         relays=short in _RELAYS or _RELAY.search(message) is not None,
     )
 
 
-def _frames(text: str, start: int) -> tuple[str, ...]:
-    """The frames that stand right before an exception, outermost first."""
-    out: list[str] = []
+def _within(file: str, function: str) -> str:
+    """A frame with its file's path inside the package it belongs to, or the last parts of it."""
+    for root in ("-packages/", "/vllm/vllm/", "/sglang/python/"):
+        if root in file:
+            inner = file.rsplit(root, 1)[1]
+            return f"{'vllm/' if root == '/vllm/vllm/' else ''}{inner}:{function}"
+    return f"{'/'.join(file.split('/')[-MAX_PARTS:])}:{function}"
+
+
+def _frames(text: str, start: int) -> tuple[tuple[str, str], ...]:
+    """The frames that stand right before an exception, each file and function, outermost first."""
+    out: list[tuple[str, str]] = []
     at = start
     misses = 0
     for _ in range(_LOOK_BACK):
@@ -99,7 +113,7 @@ def _frames(text: str, start: int) -> tuple[str, ...]:
         line = text[begin : at - 1]
         match = _FRAME.search(line)
         if match:
-            out.append(f"{match['file'].rsplit('/', 1)[-1]}:{match['function']}")
+            out.append((match["file"], match["function"]))
             misses = 0
         elif "Traceback (most recent call last)" in line or _CHAIN.search(line) or _ENDED.search(line):
             break
