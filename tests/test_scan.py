@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from sparkdiag.infer import shipped
 from sparkdiag.infer.ordinary import LINES, common_anchors
 from sparkdiag.observe.logs_markers import SIGNATURES as MARKS
 from sparkdiag.observe.scan import MAX_EXACT, MAX_LINE, Hit, Scanner, applies, scanner_for
-from sparkdiag.observe.scan_anchors import ahead
+from sparkdiag.observe.scan_anchors import _Shapes, ahead
 from sparkdiag.observe.tracebacks import EXCEPTION
 from tests.corpus import logs, rule_fixtures
 
@@ -54,8 +55,25 @@ def test_both_ways_give_what_a_plain_reading_gives(text: str) -> None:
     assert seen(scanner.scan(text, large=True)[0]) == plainly(text)
 
 
-def test_both_ways_find_the_same_in_every_fixture() -> None:
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(alphabet="ab12 \r", max_size=6), max_size=40).map("\n".join))
+def test_shapes_of_lines_show_what_the_text_holds(text: str) -> None:
+    literals = ("ab", "b1", "a a", "2\n", "b\n", "\r")
+    shapes = _Shapes(literals)
+    for part in (text, text + "\nab1", text):  # the shapes of the first are known by then
+        assert shapes.found(part) == {number for number, literal in enumerate(literals) if literal in part}
+
+
+def test_texts_of_ever_other_lines_are_looked_at_as_a_whole() -> None:
+    shapes = _Shapes(("abcd",))
+    words = ["".join(letters) for letters in itertools.product("abcde", repeat=5)]
+    assert shapes.found("\n".join(words)) is None
+    assert shapes.found("\n".join(words[:1000])) == {0}
+
+
+def test_both_ways_find_the_same_in_every_fixture(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("hyperscan")
+    monkeypatch.setattr("sparkdiag.observe.scan_anchors._MANY", 500)
     scanner = scanner_for((*shipped().signatures.values(), *MARKS, EXCEPTION), "log")
     texts = [fixture.text for fixture in (*logs(), *rule_fixtures())]
     texts.append("\n".join(text.replace("\n", " ") for text in texts))  # lines far beyond the window
