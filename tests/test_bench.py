@@ -17,7 +17,7 @@ from sparkdiag.facts.bench import BenchRun
 from sparkdiag.run_bench import BenchOptions, run_bench
 from tests.bench_server import TimedEngine
 from tests.corpus import FIXTURES
-from tests.endpoint_server import Engine, as_json
+from tests.endpoint_server import Answer, Asked, Engine, as_json
 
 FAST: dict[str, Any] = {"rule_engine": "python", "metrics_gap": 0.02}
 TOKENS = 64
@@ -186,7 +186,7 @@ def test_a_bench_keeps_to_its_tokens_and_its_time() -> None:
     assert one(bench, "prose").cut_by is None
     few = measure(TimedEngine(), max_generated=60)
     assert [run.max_tokens for run in few.runs] == [24]
-    assert [name for name, why in few.missing if "tokens fit into" in why] == ["code", "structured"]
+    assert [name for name, why in few.missing if "too little is left" in why] == ["code", "structured"]
 
 
 def test_a_workload_that_is_refused_is_missing_and_the_others_are_measured() -> None:
@@ -305,3 +305,24 @@ def test_addresses_are_numbered_on_request(capsys: pytest.CaptureFixture[str]) -
     assert told[0]["endpoint"] == "http://192.0.2.10:8000" != told[1]["endpoint"]
     assert told[0]["workloads"] == told[1]["workloads"]
     assert told[0]["workloads"][0]["share"] == pytest.approx(0.8, abs=0.01)
+
+
+def test_a_page_and_an_error_are_no_speed_whatever_the_counters_say() -> None:
+    server = TimedEngine()
+    counting = server.routes()["GET /metrics"]
+
+    def counts(asked: Asked) -> Answer:
+        server.tokens += 3
+        return counting(asked)
+
+    def answered(body: bytes, media: str) -> Bench:
+        routes = {**server.routes(), "GET /metrics": counts}
+        routes["POST /v1/chat/completions"] = lambda asked: (200, {"content-type": media}, body)
+        with Engine(routes) as engine:
+            options = BenchOptions(**FAST, workloads=("prose",), over_traffic=True)
+            return bench_of(run_bench([engine.url], options, Evidence()))
+
+    page = answered(b"<html>hello</html>", "text/html")
+    error = answered(b'data: {"error": {"message": "out of blocks", "code": 500}}\n\n', "text/event-stream")
+    assert page.missing == (("prose", "the reply holds no text"),)
+    assert error.missing == (("prose", "the reply ended in an error: out of blocks"),)

@@ -107,6 +107,8 @@ def _words(text: str) -> str:
 
 
 def _no_speed(run: BenchRun) -> str:
+    if run.error is not None:
+        return f"the reply ended in an error: {run.error}"
     if not run.arrivals and not run.tokens:
         return "the reply holds no text"
     if run.cut_by == "probe":
@@ -147,7 +149,7 @@ def notes(run: BenchRun) -> list[str]:
         more = " --timeout and --max-generated allow more." if capped or run.cut_by == "probe" else ""
         out.append(f"Only {run.tokens} tokens: a first impression.{more}")
     if run.cut_by is not None:
-        ended = "our own deadline" if run.cut_by == "probe" else "the connection"
+        ended = {"probe": "our own deadline", "limit": "our own limit of its size"}.get(run.cut_by, "the connection")
         out.append(f"The reply was cut off by {ended}.")
     if run.tokens_per_arrival is not None and run.tokens_per_arrival > _SEVERAL and not run.whole:
         out.append(f"Each arrival brings {run.tokens_per_arrival:g} tokens: the gaps are between arrivals.")

@@ -101,7 +101,10 @@ async def collect_bench(settings: Settings, plan: BenchPlan, add: Callable[[list
             add(others)
             why = told.busy(others)
             if why is None and (tokens < _FEWEST or share < 1):
-                why = f"{max(tokens, 0)} tokens fit into what is left of the time and of the {settings.max_generated}"
+                why = (
+                    f"too little is left of the time and of the {settings.max_generated} tokens: "
+                    f"{max(tokens, 0)} of the {_FEWEST} that a speed takes"
+                )
             if why is not None:
                 notes = {"workload": workload.name, "about": workload.about}
                 add([session.item(RUN, "skipped", asked=notes, why=why, at=round(session.now(), 4))])

@@ -36,7 +36,9 @@ class BenchRun(Fact):
     """What is wrong with the text as text, as for replies."""
     finish_reason: str | None = None
     cut_by: str | None = None
-    """`probe` if our own deadline ended the stream, `connection` if it broke off."""
+    """`probe` if our own deadline ended the stream, `limit` our limit of its size, `connection` if it broke off."""
+    error: str | None = None
+    """What the stream says went wrong; there is no speed then."""
     ttft_s: float | None = None
     """Seconds from sending the request to the first text, thought included."""
     seconds: float | None = None

@@ -14,6 +14,7 @@ from ..facts.bench import BenchRun
 from ..facts.metrics import MetricsSample
 from ..records import dataclass
 from .bodies import mapping, number, parse_json, read_body
+from .error_bodies import read_error
 from .event_times import Arrival, arrivals
 from .metrics import observe_metrics
 from .replies import chat_fact
@@ -118,8 +119,10 @@ def _sglang_depth(items: Sequence[Item], target: str) -> int | None:
 def _run(item: Item, counted: _Counted, where: Where, order: int) -> BenchRun:
     request = item.asked.get("body")
     asked = read_request(request if isinstance(request, dict) else None, None)
-    reply = mapping(read_body(item.text, item.media or "").data)
-    cut = "probe" if item.asked.get("cut_by") == "probe" else "connection" if item.truncated else None
+    body = read_body(item.text, item.media or "")
+    reply = mapping(body.data)
+    cut = _cut(item)
+    error = read_error(body, item.code)
     common: dict[str, Any] = {"where": where, "order": order, "source": item.probe, "probe": item.probe}
     chat = chat_fact(reply, asked, request_known=True, status=item.code, cut_by=cut, **common)
     workload = str(item.asked.get("workload") or "unnamed")[:40]
@@ -130,13 +133,13 @@ def _run(item: Item, counted: _Counted, where: Where, order: int) -> BenchRun:
         tokens = None  # what no reply can have
     if tokens is None and cut is not None and moments:
         tokens = moments[-1].tokens
-    if tokens is None and counted.tokens and not counted.others:
+    chars = (chat.answer_chars + _call_chars(reply)) if chat is not None else 0
+    if tokens is None and chars and counted.tokens and not counted.others:
         tokens, counted_by = int(min(counted.tokens, MOST_TOKENS)), "metrics"
     surplus = counted.tokens is not None and tokens is not None and counted.tokens > 1.1 * tokens + 8
-    chars = (chat.answer_chars + _call_chars(reply)) if chat is not None else 0
     thought = (chat.reasoning_chars or 0) if chat is not None else 0
     hidden = _hidden(workload, tokens, chars, thought, None if chat is None else chat.reasoning_tokens)
-    speed = _speed(moments, tokens, hidden, item.took or 0.0)
+    speed = _Speed() if error is not None else _speed(moments, tokens, hidden, item.took or 0.0)
     steps = _steps(counted, tokens, speed.tokens_per_s)
     gaps = sorted(b.seconds - a.seconds for a, b in pairwise(moments))
     shown = f"{workload}: " + (f"{tokens} tokens" if tokens is not None else "no token count")
@@ -157,6 +160,7 @@ def _run(item: Item, counted: _Counted, where: Where, order: int) -> BenchRun:
         degenerate=None if chat is None else chat.degenerate,
         finish_reason=None if chat is None else chat.finish_reason,
         cut_by=cut,
+        error=None if error is None else error.message[:200],
         ttft_s=round(moments[0].seconds, 3) if moments else None,
         seconds=speed.seconds,
         whole=speed.whole,
@@ -172,6 +176,14 @@ def _run(item: Item, counted: _Counted, where: Where, order: int) -> BenchRun:
         source=Source(item.probe, path=f"$.{workload}", text=shown),
         **steps,
     )
+
+
+def _cut(item: Item) -> str | None:
+    if item.asked.get("cut_by") == "probe":
+        return "probe"
+    if not item.truncated:
+        return None
+    return "limit" if (item.why or "").startswith("the answer is longer") else "connection"
 
 
 def _call_chars(reply: Mapping[str, Any]) -> int:

@@ -31,8 +31,8 @@ def observe_capture(capture: Capture, signatures: Sequence[Signature]) -> list[F
         where = replace(where, turn=turn) if isinstance(turn, str) else where
         if item.status == "skipped" or (_is_text(item) and item.status == "ok"):
             continue
-        if item.probe == "bench-refused" or (item.probe == "bench" and item.status == "ok"):
-            continue  # timed, not read as a reply: its cap is meant to be reached
+        if item.probe == "bench-refused" or (item.probe == "bench" and '"choices"' in item.text):
+            continue  # a stream is timed, not read as a reply: its cap is meant to be reached
         ran = item.asked.get("command") and where.node is not None
         printed = item.probe == "launch" or item.asked.get("command") or not _is_http(item)
         if ran or (printed and item.status in ("ok", "exit-error") and item.probe not in _BELOW):
