@@ -4,7 +4,8 @@
 
 The literals are the anchors of every signature that is looked for in a log. All read the same file from the page cache,
 in turns; the smallest time of each counts, and the least processor time beside it. sparkdiag's time is that of the
-whole diagnosis (a process of its own, start-up included). `rg -n` says which line a hit is on, as sparkdiag does.
+whole diagnosis (a process of its own, start-up included), with hyperscan, which scans on a second core if there is one,
+and without. `rg -n` says which line a hit is on, as sparkdiag does.
 Needs `rg` on PATH.
 """
 
@@ -34,6 +35,7 @@ LINES = (
     "[async_llm.py:425] Added request chatcmpl-{a}{b}{c}.",
     "[scheduler.py:221] Preempted nothing in step {a}{b}.",
 )
+WITHOUT = "import sys; sys.modules['hyperscan'] = None; from sparkdiag.cli import main; main(sys.argv[1:])"
 BASE = "rg -c -F -f"
 PLANTED = "ERROR 09-14 08:19:31 [core.py:1] EngineDeadError: planted"
 
@@ -89,6 +91,7 @@ def main() -> int:
             "rg -j1 -c -F -f": [*rg, "-j1", "-c"],
             "rg -n -F -f": [*rg, "-n"],
             "sparkdiag": [sys.executable, "-m", "sparkdiag", str(log), "--format", "line"],
+            "no hyperscan": [sys.executable, "-c", WITHOUT, str(log), "--format", "line"],
         }
         timed(commands["sparkdiag"], environment)  # bytecode is written
         runs: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}

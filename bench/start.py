@@ -28,7 +28,7 @@ def commands(log: Path) -> dict[str, tuple[list[str], float | None]]:
     return {
         BASE: ([python, "-c", "pass"], None),
         "sparkdiag --help": ([python, "-m", "sparkdiag", "--help"], 4.0),
-        "sparkdiag LOG (one line)": ([python, "-m", "sparkdiag", str(log)], 12.0),
+        "sparkdiag LOG (one line)": ([python, "-m", "sparkdiag", str(log)], 10.0),
         "import sparkdiag": ([python, "-c", "import sparkdiag"], 2.0),
     }
 
