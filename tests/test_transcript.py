@@ -327,3 +327,10 @@ def test_a_container_in_the_background_prints_no_log() -> None:
 def test_a_key_that_a_report_sets_in_bold_is_that_key() -> None:
     text = json.dumps(REPLY | {"usage": None}).replace('"content"', '"**content**"')
     assert '"content": "Hi"' in only(text).text
+
+
+def test_a_table_of_symptoms_and_fixes_is_a_remark() -> None:
+    table = "| Symptom | Cause | Fix |\n|---|---|---|\n| `OSError: [Errno 98] Address already in use` | two | one |\n"
+    assert kinds(table) == ["comment"]
+    assert kinds(table + "\nOSError: [Errno 98] Address already in use\n") == ["comment", "log"]
+    assert "comment" not in kinds(table.replace("Fix", "Result"))

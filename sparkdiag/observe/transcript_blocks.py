@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Any
 
 from ..records import dataclass
+from .patterns import lazy
 from .prompts import read_typed
 from .transcript_documents import JsonTries, document_kind, headless_json, json_block, sse_block, yaml_block
 from .transcript_kinds import (
@@ -45,7 +46,9 @@ def split(lines: list[str], start: int, end: int, tries: JsonTries) -> list[Bloc
                 out.append(Block("blank", at, at + 1))
             at += 1
             continue
-        block = _document(lines, at, end, tries) or _script(lines, at, end) or _remark(lines, at)
+        block = (
+            _document(lines, at, end, tries) or _script(lines, at, end) or _remark(lines, at) or _advice(lines, at, end)
+        )
         if block is None:
             if out and out[-1].kind == "loose":
                 out[-1].end = at + 1
@@ -98,6 +101,24 @@ def _remark(lines: list[str], at: int) -> Block | None:
     if lines[at].startswith("# ") and len(lines[at]) < 400:
         return Block("comment", at, at + 1)
     return None
+
+
+_SYMPTOM = lazy(r"(?i)\b(?:symptoms?|problems?|errors?|issues?|what you see|message)\b")
+_REMEDY = lazy(r"(?i)\b(?:fix(?:es)?|solutions?|resolutions?|remed(?:y|ies)|workarounds?|actions?|what to do|try)\b")
+_RULER = lazy(r"\|?[\s:|-]*-[\s:|-]*\Z")
+
+
+def _advice(lines: list[str], at: int, end: int) -> Block | None:
+    """A guide's table of symptoms and fixes, in Markdown: what may happen somewhere, nothing that did happen here."""
+    head = lines[at].strip()
+    if not (head.startswith("|") and at + 1 < end and "|" in lines[at + 1] and _RULER.match(lines[at + 1].strip())):
+        return None
+    if len(head) > 300 or _SYMPTOM.search(head) is None or _REMEDY.search(head) is None:
+        return None
+    stop = at + 2
+    while stop < end and lines[stop].lstrip().startswith("|"):
+        stop += 1
+    return Block("comment", at, stop)
 
 
 def _script(lines: list[str], at: int, end: int) -> Block | None:
