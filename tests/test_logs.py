@@ -14,6 +14,7 @@ from sparkdiag.facts.launch import Launch
 from sparkdiag.facts.piece import Piece
 from sparkdiag.observe.logs import LogReader, observe_log, observe_logs
 from sparkdiag.observe.logs_stream import STRETCH, stretches
+from sparkdiag.observe.pieces import observe_pieces
 from sparkdiag.observe.scan import MAX_EXACT
 from sparkdiag.observe.scan_anchors import Anchors
 from sparkdiag.observe.transcript import read_text
@@ -369,3 +370,35 @@ def test_lines_that_come_twice_in_one_log_did_happen_twice() -> None:
     (hit,) = reader.facts()
     assert isinstance(hit, LogHit)
     assert hit.count == 2
+
+
+@pytest.mark.parametrize(
+    ("places", "benign", "read"),
+    [(("text",), False, True), (("text",), True, False), (("any",), False, False), (("log",), False, True)],
+)
+def test_a_programs_error_in_plain_text_is_a_log_that_was_read(
+    places: tuple[str, ...], benign: bool, read: bool
+) -> None:
+    piece = Piece(kind="text", text="and then it said No available memory again", source="input")
+    signature = Signature("no-memory", ("No available memory",), r"No available memory", (), places, benign=benign)
+    looked = [fact for fact in observe_pieces([piece], [signature]) if fact.kind == "looked"]
+    assert any(fact.get("probe") == "log" for fact in looked) is read
+
+
+def test_an_exception_tells_where_it_was_raised() -> None:
+    text = """Traceback (most recent call last):
+  File "/opt/env/lib/python3.12/site-packages/vllm/entrypoints/cli/main.py", line 54, in main
+    args.dispatch_function(args)
+  File "{file}", line 402, in check
+    raise ValueError("no")
+ValueError: no such thing here
+"""
+    for file, shown in (
+        ("/opt/env/lib/python3.12/site-packages/vllm/config/cache.py", "vllm/config/cache.py:check"),
+        ("/sgl-workspace/sglang/python/sglang/srt/server_args.py", "sglang/srt/server_args.py:check"),
+        ("/home/a/b/c/d/e/f.py", "b/c/d/e/f.py:check"),
+    ):
+        (found,) = exceptions(text.replace("{file}", file))
+        assert (found.raised_in, found.frames) == (shown, ("main.py:main", f"{file.rsplit('/', 1)[-1]}:check"))
+    (bare,) = exceptions("ValueError: no such thing here")
+    assert bare.raised_in is None

@@ -102,9 +102,19 @@ def _refutation(entry: DiagnosisEntry, activation: Activation, memory: Memory) -
         if not isinstance(fact, Finding) or fact.id not in entry.refuted_by:
             continue
         last = max((_last(f) for _, f in activation.bound), default=0)
-        if fact.order > last and fact.where.without_turn().joins(activation.derived.where.without_turn()):
+        here = activation.derived.where.without_turn()
+        if fact.order > last and (
+            fact.where.without_turn().joins(here) or _started_anew(last, replace(here, container=None), fact, memory)
+        ):
             return fact
     return None
+
+
+def _started_anew(last: int, here: Where, fact: Finding, memory: Memory) -> bool:
+    """The sign comes from another container of the place, which was launched after what it refutes was seen."""
+    return fact.where.without_turn().joins(here) and any(
+        last < launch.order < fact.order and launch.where.joins(here) for launch in memory.by_kind.get("launch", ())
+    )
 
 
 def _last(fact: Fact) -> int:

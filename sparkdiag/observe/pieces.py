@@ -41,10 +41,20 @@ def observe_pieces(pieces: Iterable[Piece], signatures: Sequence[Signature]) -> 
         facts += found
     facts += [] if printed is None else printed.facts
     facts += _of_exits(pieces)
-    facts += observe_logs(pieces, signatures)
+    logged = observe_logs(pieces, signatures)
+    facts += [*logged, *_log_read(facts, logged, signatures)]
     facts += of_samples(facts)
     facts += _of_dates(pieces, facts)
     return sorted(facts, key=lambda fact: fact.order)
+
+
+def _log_read(facts: Sequence[Fact], logged: Sequence[Fact], signatures: Sequence[Signature]) -> list[Fact]:
+    """A log was looked at where a program's own error stands in text or output that was not taken for one."""
+    if not logged or any(fact.kind == "looked" and fact.get("probe") == "log" for fact in facts):
+        return []
+    programs = {s.id for s in signatures if not s.benign and "any" not in s.pieces}
+    told = next((fact for fact in logged if fact.kind == "log" and fact.get("signature") in programs), None)
+    return [] if told is None else [Looked(probe="log", where=told.where, order=told.order, source=told.source)]
 
 
 def _of_exits(pieces: Sequence[Piece]) -> list[Fact]:
