@@ -204,7 +204,11 @@ def _with_others(d: Diagnosis, case: Case) -> Diagnosis:
     """One entry stands for all findings of its id at its place: the others are told in its notes."""
     from ..infer.ranking import causes_of
 
-    found = causes_of(d.id, case.book, case.inference.result, case.inference.memory)
-    here = [cause for cause, where in found if cause != d.cause and _meets(d, where)]
-    notes = tuple(f"also: {cause}" for cause in dict.fromkeys(here))
+    told = {(e.source, e.line) for e in d.evidence}
+    causes: dict[str, None] = {}
+    for cause, where, evidence in causes_of(d.id, case.book, case.inference.result, case.inference.memory):
+        lines = {(e.source, e.line) for e in evidence}
+        if cause != d.cause and _meets(d, where) and not lines <= told:
+            causes[cause] = None
+    notes = tuple(f"also: {cause}" for cause in causes)
     return replace(d, notes=(*d.notes, *notes)) if notes else d

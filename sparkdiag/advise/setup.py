@@ -139,6 +139,7 @@ def _parsers(
     tags = shown or (None if family is None else family.tags)
     at = one.line("flag.reasoning_parser")
     _put(lines, ("reasoning_parser", "parser_tags", "parser_needs_open", "parser_eats_plain", "parser_other"), at)
+    _put(lines, ("enable_reasoning",), one.line("flag.enable_reasoning"))
     _put(lines, ("plugin",), one.line("flag.reasoning_parser_plugin"))
     if files:
         _put(lines, ("parser_names", "parser_registered"), next((f.source for f in files if f.reasoning), None))
@@ -155,6 +156,7 @@ def _parsers(
         "opens_think": None if seen is None else seen.opens_think,
         "template": one.template is not None,
         "template_plain": one.template is not None and shown is None,
+        "enable_reasoning": one.flag("enable_reasoning") is True,
         "reasoning_parser": parser,
         "parser_tags": None if own or parser is None else PARSER_TAGS.get(parser),
         "parser_needs_open": None if own or parser not in PARSER_TAGS else parser in NEEDS_OPEN,

@@ -51,6 +51,8 @@ class Setup(_Placed):
     """The template itself was read."""
     template_plain: bool = False
     """It was read, and knows no thinking at all."""
+    enable_reasoning: bool = False
+    """The switch that vLLM had before --reasoning-parser alone was enough."""
     reasoning_parser: str | None = None
     parser_tags: str | None = None
     """Which marks that parser splits on."""

@@ -288,8 +288,10 @@ def _diagnosis(c: Candidate, memory: Memory, provenance: dict[int, Activation]) 
     )
 
 
-def causes_of(name: str, book: Rulebook, result: Result, memory: Memory) -> list[tuple[str, Where]]:
-    """(cause, place) of everything that concluded a diagnosis and is sure enough to claim, the strongest first."""
+def causes_of(
+    name: str, book: Rulebook, result: Result, memory: Memory
+) -> list[tuple[str, Where, tuple[Evidence, ...]]]:
+    """(cause, place, evidence) of all that concluded a diagnosis and is sure enough to claim, the strongest first."""
     entry = book.diagnoses[name]
     found = []
     for activation in result.activations:
@@ -299,8 +301,15 @@ def causes_of(name: str, book: Rulebook, result: Result, memory: Memory) -> list
             where = activation.derived.where.without_turn()
             found.append(Candidate(entry, rule, activation, level, where, notes))
     found.sort(key=lambda c: (-c.level, c.rule.id, c.activation.derived.order))
+    provenance = _provenance(result)
     return [
-        (fill(c.rule.cause or entry.cause, lookup_in(c.activation.bound, memory)), c.where) for c in found if c.claimed
+        (
+            fill(c.rule.cause or entry.cause, lookup_in(c.activation.bound, memory)),
+            c.where,
+            _evidence(supporting_facts(c.activation, provenance)),
+        )
+        for c in found
+        if c.claimed
     ]
 
 
