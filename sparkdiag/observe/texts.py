@@ -20,6 +20,8 @@ _BYTE_LETTERS = lazy(r"[ĠĊĉ]")
 _JOINTS = lazy(r"(?<=[\w.,:;!?'\")\]}>])[ĠĊ](?=[\w\"'(\[{<*#\-ĠĊ]|\Z)")
 _BROKEN = lazy(r"\ufffd|<0x[0-9A-F]{2}>")
 _WORD = lazy(r"\S+")
+_FIRST_TOKENS = "!" * 24
+"""Token 0 of many vocabularies, over and over: what is sampled where no logit is a number."""
 _WANTS_MORE = lazy(r"(?i)\d|\b(?:repeat|times|again|over and over|say|write|print|type|echo|copy|count|list|forever)\b")
 """A question by which a word may be said over and over."""
 
@@ -111,7 +113,7 @@ def degenerate(text: str, asked: str | None = None) -> Degenerate | None:
     squeezed = "".join(sample.split())
     char, times = Counter(squeezed).most_common(1)[0]
     drawn = char in "-=_*#.~" or "\u2500" <= char <= "\u259f" or (squeezed.isdigit() and len(squeezed) <= 200)
-    if times / len(squeezed) > 0.85 and not drawn:
+    if (times / len(squeezed) > 0.85 and not drawn) or _FIRST_TOKENS in sample:
         return Degenerate("one-token", times / len(squeezed))
     words = sample.split()
     word = _one_word(words)

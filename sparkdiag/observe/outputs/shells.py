@@ -25,7 +25,7 @@ _DATABASE = re.compile(r"docker:x?:\d+:(?P<users>\S*)\s*\Z")
 _UNIT_LOG = re.compile(r"\bjournalctl\b|\bsystemctl\b.*\bstatus\b")
 _JOURNALED = re.compile(r"[A-Z][a-z]{2} +\d+ [\d:]+ \S+ [\w.@-]+\[\d+\]: ")
 _DOCKER = re.compile(r"(?:docker|podman) (?:container )?(?P<verb>[a-z]+)\b")
-_OF_PROGRAMS = frozenset({"run", "exec", "logs"})
+_OF_PROGRAMS = frozenset({"run", "exec", "logs", "start", "restart"})
 """Verbs of docker whose output is that of the program in the container: only the first line can be docker's."""
 _ERROR = re.compile(
     r"\Adocker: |ERROR: |Error response|Cannot connect to the Docker daemon|command not found", re.IGNORECASE
