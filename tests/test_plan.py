@@ -128,6 +128,22 @@ def test_mla_is_smoke_tested_first() -> None:
     assert not any("MLA" in words for words in plan("Qwen3-8B").smoke)
 
 
+def test_an_image_must_know_what_a_new_transformers_wrote() -> None:
+    said = [words for words in plan("Qwen3-8B", transformers_version="5.2.0").smoke if "transformers 5.2.0" in words]
+    assert len(said) == 1
+    assert "image.architecture-unknown" in said[0]
+    for older in ({"transformers_version": "4.57.1"}, {"transformers_version": 5}, {}):
+        assert not any("transformers" in words for words in plan("Qwen3-8B", **older).smoke)
+
+
+def test_why_not_the_ngc_image() -> None:
+    mixed = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}
+    told = dict(plan("Qwen3-30B-A3B", quantization_config=mixed).why_not)["NVIDIA's image (nvcr.io/nvidia/vllm)"]
+    assert "MIXED_PRECISION" in told
+    plain = dict(plan("Qwen3-30B-A3B").why_not)["NVIDIA's image (nvcr.io/nvidia/vllm)"]
+    assert "MIXED_PRECISION" not in plain
+
+
 SWITCH = "{%- if add_generation_prompt %}{%- if enable_thinking is defined and enable_thinking is false %}<think>\n\n"
 SWITCH += "</think>\n\n{%- endif %}{%- endif %} tools <tool_call>"
 PLAIN = "{%- if tools %}<tool_call>{%- endif %}{% for m in messages %}{{ m.content }}{% endfor %}"

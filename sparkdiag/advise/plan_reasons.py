@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..derive.model_size import ModelSize
 from .plan_inputs import PlannedModel
 from .plan_memory import CEILING, HOST_GIB, PAIR_LIMIT_GIB, PAIR_PROVEN_GIB, Fit, available_gib
@@ -10,6 +12,8 @@ from .plan_settings import PORT, Nodes
 
 SLOW_LOAD_GIB = 40
 """Weights of which a start is long enough to look stuck."""
+NEW_TRANSFORMERS = 5
+"""A config from this major version on may name an architecture that an image of last year does not know."""
 
 __all__ = ["alternatives", "assumptions", "smoke_tests"]
 
@@ -41,7 +45,7 @@ def assumptions(
     if arrangement in ("pair", "each-node") and link is None:
         out.append("192.0.2.1, 192.0.2.2 and enp1s0f0np0 are stand-ins: give --hosts and --interface.")
     if arrangement == "pair":
-        out.append("Both nodes have the same image, the model at the same path, and passwordless RoCE on the link.")
+        out.append("Both nodes have the same image, the model at the same path, and RoCE works on their link.")
     word = "lies above the 65 GiB that are proven" if fit.weights_gib + fit.kv_gib > PAIR_PROVEN_GIB else ""
     if arrangement == "pair" and word:
         out.append(f"The footprint of a node ({fit.need_gib:.0f} GiB) {word}, below the advised 90: watch the load.")
@@ -55,6 +59,7 @@ def smoke_tests(
     out: list[str] = []
     if arrangement == "none":
         return ()
+    out += _architecture(model)
     if arrangement == "pair" and engine == "vllm":
         out.append(
             "Before the start, on both nodes: the image must hold Ray (docker run --rm --entrypoint python3 IMAGE -c "
@@ -102,6 +107,17 @@ def smoke_tests(
                 "Give replies 8000 tokens or more: a thinking model is cut off otherwise (reasoning.crossnode-budget)."
             )
     return tuple(out)
+
+
+def _architecture(model: PlannedModel) -> list[str]:
+    """What the image must know, by the version of transformers that wrote the config."""
+    wrote = re.match(r"(\d{1,3})\.[\w.]{1,16}", str(model.config.get("transformers_version") or ""))
+    if wrote is None or int(wrote[1]) < NEW_TRANSFORMERS:
+        return []
+    return [
+        f"The config was written by transformers {wrote[0]}: an image with an older one may not know the architecture, "
+        "and ends at once with words that say so (image.architecture-unknown)."
+    ]
 
 
 def _byte_level(model: PlannedModel) -> bool:
@@ -167,6 +183,7 @@ def alternatives(
             if not fit.reduced
             else "would double what the cache holds; it can cost accuracy: try it, with a known question",
         ))  # fmt: skip
+        out.append(_ngc(size))
         out.append(("--enforce-eager", "costs about half of the speed on this GPU and saves little memory"))
         out.append((
             "a moving tag (nightly, latest)",
@@ -193,3 +210,13 @@ def alternatives(
     if parsers.tools is None:
         out.append(("--tool-call-parser", parsers.tools_why))
     return tuple(out)
+
+
+def _ngc(size: ModelSize) -> tuple[str, str]:
+    lags = "its vLLM is older than the tag's date, and new architectures come later"
+    mixed = "it refuses ModelOpt's MIXED_PRECISION, which this checkpoint uses, up to 26.02"
+    because = mixed if size.quantization.format == "mixed" and "modelopt" in (size.quantization.method or "") else lags
+    return (
+        "NVIDIA's image (nvcr.io/nvidia/vllm)",
+        f"{because} (image.ngc-mixed-precision, image.architecture-unknown)",
+    )
