@@ -57,7 +57,8 @@ async def _first_known(session: Session, probe: str, *routes: str) -> list[Item]
 async def _metrics_twice(session: Session) -> list[Item]:
     first = await session.send(Ask("metrics", "/metrics"))
     if first.status != "ok":
-        return [first, session.skipped("metrics-again", "the first sample was not answered")]
+        why = "the first sample was not taken" if first.status == "skipped" else "the first sample was not answered"
+        return [first, session.skipped("metrics-again", why)]
     await asyncio.sleep(max(0.0, min(session.settings.metrics_gap, session.left())))
     return [first, await session.send(Ask("metrics-again", "/metrics"))]
 

@@ -59,11 +59,6 @@ class Page:
             shown[-1] = cut(shown[-1], room - 1).rstrip(ELLIPSIS) + ELLIPSIS
         self._lines += [" " * indent + self.styled("|", "dim") + (" " + line if line else "") for line in shown]
 
-    def item(self, text: str, indent: int, *, lead: str = "- ") -> None:
-        """One entry of a list on one line, cut where it is too long."""
-        start = " " * indent + lead
-        self._lines.append(start + cut(one_line(text), self.width - len(start)))
-
     def styled(self, text: str, style: str | None) -> str:
         if not self._colour or style is None or not text.strip():
             return text

@@ -86,7 +86,7 @@ def _diagnosis(page: Page, number: int, d: Diagnosis, targets: Mapping[str, str]
         page.blank()
         page.heading("Explains", _BODY)
         for symptom in d.symptoms:
-            page.item(f"{symptom.id} ({certainty(symptom)}): {symptom.title}", _BODY + 2)
+            page.paragraph(f"{symptom.id} ({certainty(symptom)}): {symptom.title}", _BODY + 2, lead="- ")
     if d.notes or d.versions or d.sources:
         page.blank()
         page.heading("How sure, and why", _BODY)
